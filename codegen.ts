@@ -23,7 +23,7 @@ const config: CodegenConfig = {
       },
     },
     'generated/console.ts': {
-      documents: 'src/console/*.graphql',
+      documents: 'src/console/operations/*.graphql',
       plugins: ['typescript-operations', 'typed-document-node'],
       config: {
         scalars: { DateTime: 'string', JSON: 'unknown', ID: 'string' },

@@ -813,265 +813,96 @@ export type WindowStatus =
   /** It was last reported as open, but its client’s link is down or silent: nothing newer is known. */
   | 'STALE';
 
-export type DevicesQueryVariables = Exact<{
-  userId?: string | null | undefined;
-  first: number;
-  after?: string | null | undefined;
+export type ActionSampleQueryVariables = Exact<{
+  name?: string | null | undefined;
 }>;
 
 
-export type DevicesQuery = { devices: { nodes: Array<{ userId: string, clientId: string, name: string, clientType: ClientType, actions: Array<string> | null, enrolledAt: string, enrolledBy: string, usedAt: string | null, revoked: boolean, connection: { status: ConnectionStatus, nodeId: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, action: { name: string, summary: string | null, version: string | null } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
-export type LookUpEnrolmentMutationVariables = Exact<{
-  userCode: string;
+export type ActionCallsQueryVariables = Exact<{
+  filter?: DeliveryFilter | null | undefined;
 }>;
 
 
-export type LookUpEnrolmentMutation = { lookUpEnrolment:
-    | { __typename: 'OpenEnrolment', name: string, clientType: ClientType, actions: Array<string> | null, network: string, at: string, expiresAt: string }
-    | { __typename: 'Refusal', retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string }
-   };
+export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
 
-export type DecideEnrolmentMutationVariables = Exact<{
-  input: DecideEnrolmentInput;
+export type ActionPermissionsQueryVariables = Exact<{
+  userId: string;
+  actions: Array<string> | string;
 }>;
 
 
-export type DecideEnrolmentMutation = { decideEnrolment:
-    | { __typename: 'EnrolmentDecision', device: { userId: string, clientId: string, name: string } | null }
-    | { __typename: 'Refusal', retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string }
-   };
+export type ActionPermissionsQuery = { actionPermissions: Array<{ action: string, callers: Array<{ kind: CommandCallerKind, verdict: PreflightVerdict, message: string }> }> };
 
-export type RenameDeviceMutationVariables = Exact<{
+export type AgentCallsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type AgentCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type ActionDetailsQueryVariables = Exact<{
   userId: string;
   clientId: string;
-  deviceName: string;
 }>;
 
 
-export type RenameDeviceMutation = { renameDevice:
-    | { __typename: 'Device' }
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-   };
+export type ActionDetailsQuery = { connection: { actions: { items: Array<{ name: string, version: string | null, description: string | null, schema: unknown, checksArguments: boolean | null, guards: { approval: boolean | null, lease: boolean | null } | null, effects: { readOnly: boolean | null, destructive: boolean | null, idempotent: boolean | null, openWorld: boolean | null } | null }> } } | null };
 
-export type RemoveDeviceMutationVariables = Exact<{
+export type ActionsOfUserQueryVariables = Exact<{
+  userId: string;
+}>;
+
+
+export type ActionsOfUserQuery = { connections: { nodes: Array<{ userId: string, clientId: string, actions: { items: Array<{ name: string, summary: string | null, version: string | null }> } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type InvokeTargetQueryVariables = Exact<{
   userId: string;
   clientId: string;
-  reason?: string | null | undefined;
 }>;
 
 
-export type RemoveDeviceMutation = { removeDevice:
+export type InvokeTargetQuery = { connection: { knowsPlaces: boolean, contexts: { nodes: Array<{ contextId: string, title: string | null, status: ContextStatus }> }, actions: { items: Array<{ name: string, summary: string | null, schema: unknown }> } } | null };
+
+export type InvokeMutationVariables = Exact<{
+  input: InvokeActionInput;
+}>;
+
+
+export type InvokeMutation = { invokeAction:
+    | { __typename: 'InvokeActionOutcome', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-    | { __typename: 'RevocationReceipt', links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> }
    };
 
-export type RevocationsQueryVariables = Exact<{
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type RevocationsQuery = { revocations: { nodes: Array<{ revocationId: string, userId: string | null, clientId: string | null, tokenId: string | null, issuedBefore: string | null, reason: string, who: string, at: string, expiresAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type RevokeTokensMutationVariables = Exact<{
-  input: RevokeInput;
-}>;
-
-
-export type RevokeTokensMutation = { revoke:
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-    | { __typename: 'RevocationReceipt', links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> }
-   };
-
-export type DeviceRowFragment = { userId: string, clientId: string, name: string, clientType: ClientType, actions: Array<string> | null, enrolledAt: string, enrolledBy: string, usedAt: string | null, revoked: boolean, connection: { status: ConnectionStatus, nodeId: string } | null };
-
-export type CodeRefusalPartFragment = { retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string };
-
-export type RevocationRowFragment = { revocationId: string, userId: string | null, clientId: string | null, tokenId: string | null, issuedBefore: string | null, reason: string, who: string, at: string, expiresAt: string };
-
-export type RevocationReceiptPartFragment = { links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> };
-
-export type StreamsQueryVariables = Exact<{
+export type AwaitCallMutationVariables = Exact<{
   userId: string;
-  prefix?: string | null | undefined;
-  first: number;
-  after?: string | null | undefined;
+  clientId: string;
+  commandId: string;
+  withinMs: number;
 }>;
 
 
-export type StreamsQuery = { streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type AwaitCallMutation = { awaitCommand:
+    | { __typename: 'InvokeActionOutcome', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+   };
 
-export type NewestStreamsQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type NewestStreamsQuery = { users: { nodes: Array<{ userId: string, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type MessagesQueryVariables = Exact<{
-  stream: string;
-  kinds?: Array<MessageKind> | MessageKind | null | undefined;
-  afterTime?: string | null | undefined;
-  beforeTime?: string | null | undefined;
-  order: MessageOrder;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type MessagesQuery = { messages: { nodes: Array<{ commandId: string | null, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type RevealMessageQueryVariables = Exact<{
-  id: string;
-}>;
-
-
-export type RevealMessageQuery = { node:
-    | { payloadState: PayloadState, payload: unknown }
-    | Record<PropertyKey, never>
-   | null };
-
-export type RevealResultQueryVariables = Exact<{
+export type CallStagesQueryVariables = Exact<{
   userId: string;
   clientId: string;
   commandId: string;
 }>;
 
 
-export type RevealResultQuery = { command: { result: unknown } | null };
+export type CallStagesQuery = { command: { delivery: { admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, outcome: Outcome | null } | null } | null };
 
-export type RevealPayloadMutationVariables = Exact<{
-  input: RevealPayloadInput;
+export type PreflightQueryVariables = Exact<{
+  input: InvokeActionInput;
 }>;
 
 
-export type RevealPayloadMutation = { revealPayload:
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-    | { __typename: 'RevealedPayload', value: unknown }
-   };
-
-export type ContextsQueryVariables = Exact<{
-  filter?: ContextFilter | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, contextCount: { count: number } };
-
-export type PlacePageQueryVariables = Exact<{
-  userId: string;
-  clientId: string;
-  contextId: string;
-  calls?: DeliveryFilter | null | undefined;
-}>;
-
-
-export type PlacePageQuery = { context: { metadata: unknown, userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null } | null, commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type WindowsQueryVariables = Exact<{
-  filter?: BrowserWindowFilter | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type WindowsQuery = { browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, browserWindowCount: { count: number } };
-
-export type UsersQueryVariables = Exact<{
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type UserTimeLineQueryVariables = Exact<{
-  userId: string;
-  to?: DeliveryFilter | null | undefined;
-  by?: DeliveryFilter | null | undefined;
-  acts?: AuditFilter | null | undefined;
-  first: number;
-}>;
-
-
-export type UserTimeLineQuery = { to: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, by: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, acts: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type UserPageQueryVariables = Exact<{
-  userId: string;
-}>;
-
-
-export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
-
-export type SitesQueryVariables = Exact<{
-  userId?: string | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type SitesQuery = { sites: { nodes: Array<{ siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, sessions: { nodes: Array<{ state: SessionState }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type SitePageQueryVariables = Exact<{
-  owner: string;
-  siteId: string;
-}>;
-
-
-export type SitePageQuery = { site: { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, sessions: { nodes: Array<{ sessionId: string, state: SessionState, openedAt: string, expiresAt: string, subscribers: number | null, grants: Array<{ grantId: string, actions: Array<string> | null, events: Array<string> | null, share: boolean, expiresAt: string, revokedAt: string | null, parentId: string | null }> | null }> } | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } } | null };
-
-export type CloseSessionMutationVariables = Exact<{
-  sessionId: string;
-}>;
-
-
-export type CloseSessionMutation = { closeSiteSession:
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-    | { __typename: 'SiteSession' }
-   };
-
-export type RevokeGrantMutationVariables = Exact<{
-  sessionId: string;
-  grantId: string;
-}>;
-
-
-export type RevokeGrantMutation = { revokeGrant:
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-    | { __typename: 'RevokedGrants' }
-   };
-
-export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ version: string | null, policyDigest: string | null, policyFault: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
-
-export type DrainNodeMutationVariables = Exact<{
-  nodeId: string;
-  withinMs: number;
-  reason?: string | null | undefined;
-}>;
-
-
-export type DrainNodeMutation = { drainNode:
-    | { __typename: 'DispatcherNode' }
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-   };
-
-export type CapacityQueryVariables = Exact<{
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type CapacityQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestQueuedAgeMs: number | null }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null, oldestDeadline: string | null, holders: Array<{ userId: string, clientId: string, commandId: string }> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
-
-export type DedupQueryVariables = Exact<{
-  windowSeconds: number;
-}>;
-
-
-export type DedupQuery = { dedup: { backend: { implementation: string, namespace: string | null, ttlSeconds: number }, stats: { seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null } } };
+export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, message: string, askedOf: PreflightAskedOf }> } };
 
 export type AuditQueryVariables = Exact<{
   filter?: AuditFilter | null | undefined;
@@ -1091,44 +922,6 @@ export type AuditCheckQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type AuditCheckQuery = { auditCheck: { rows: number, fault: string | null, unchecked: number, asOf: string } };
 
-export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ViewerQuery = { viewer: { kind: ViewerKind, name: string | null, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode }, server: { traceUrl: string | null } };
-
-export type ShellQueryVariables = Exact<{
-  isAdmin: boolean;
-}>;
-
-
-export type ShellQuery = { delivery?: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number }> } }, pendingRpcCount: { count: number }, longWaits: { count: number } };
-
-export type SearchOfAdminQueryVariables = Exact<{
-  text: string;
-}>;
-
-
-export type SearchOfAdminQuery = { users: { nodes: Array<{ userId: string }> }, actions: { items: Array<{ action: { name: string } }> } };
-
-export type SearchOfUserQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type SearchOfUserQuery = { connections: { nodes: Array<{ actionNames: Array<string> }> } };
-
-export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ version: string | null, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, topClients: { items: Array<{ userId: string, clientId: string, queued: number, inFlight: number, pendingRpcCount: number, reconnectsLastHour: number, connection: { clientType: ClientType, status: ConnectionStatus, nodeId: string, lastSeenAt: string, disconnectCause: DisconnectCause | null } | null }> }, pendingRpcCount: { count: number }, longWaits: { count: number } };
-
-export type OverviewSeriesQueryVariables = Exact<{
-  names: Array<string> | string;
-  windowSeconds: number;
-  stepSeconds?: number | null | undefined;
-}>;
-
-
-export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, whole: { items: Array<{ name: string, label: string | null, points: Array<number | null> }> } };
-
 export type CallsQueryVariables = Exact<{
   filter?: DeliveryFilter | null | undefined;
   first: number;
@@ -1146,17 +939,6 @@ export type BulkCallsQueryVariables = Exact<{
 
 
 export type BulkCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
-
-export type ClientNamesQueryVariables = Exact<{
-  userId?: string | null | undefined;
-  nodeId?: string | null | undefined;
-  text?: string | null | undefined;
-  first: number;
-  after?: string | null | undefined;
-}>;
-
-
-export type ClientNamesQuery = { connections: { nodes: Array<{ userId: string, clientId: string, status: ConnectionStatus }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
 
 export type CallPageQueryVariables = Exact<{
   userId: string;
@@ -1276,132 +1058,123 @@ export type DisconnectClientMutation = { disconnectClient:
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
-export type PausesQueryVariables = Exact<{
+export type ClientNamesQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  nodeId?: string | null | undefined;
+  text?: string | null | undefined;
   first: number;
+  after?: string | null | undefined;
 }>;
 
 
-export type PausesQuery = { pauses: { nodes: Array<{ pauseId: string, userId: string | null, clientId: string | null, callerKind: CommandCallerKind | null, caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, by: { kind: PauseAuthorKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type ClientNamesQuery = { connections: { nodes: Array<{ userId: string, clientId: string, status: ConnectionStatus }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } };
 
-export type PauseReachQueryVariables = Exact<{
-  cover: PauseCoverInput;
+export type ContextsQueryVariables = Exact<{
+  filter?: ContextFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
 }>;
 
 
-export type PauseReachQuery = { pauseReach: { clients: number, queued: number, running: number } };
+export type ContextsQuery = { contexts: { nodes: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, contextCount: { count: number } };
 
-export type PauseCallsMutationVariables = Exact<{
-  input: PauseCallsInput;
+export type PlacePageQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  contextId: string;
+  calls?: DeliveryFilter | null | undefined;
 }>;
 
 
-export type PauseCallsMutation = { pauseCalls:
-    | { __typename: 'PauseReceipt', cancelled: number, asked: number, partial: boolean, silent: Array<string> }
+export type PlacePageQuery = { context: { metadata: unknown, userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null } | null, commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type WindowsQueryVariables = Exact<{
+  filter?: BrowserWindowFilter | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type WindowsQuery = { browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, browserWindowCount: { count: number } };
+
+export type DevicesQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type DevicesQuery = { devices: { nodes: Array<{ userId: string, clientId: string, name: string, clientType: ClientType, actions: Array<string> | null, enrolledAt: string, enrolledBy: string, usedAt: string | null, revoked: boolean, connection: { status: ConnectionStatus, nodeId: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type LookUpEnrolmentMutationVariables = Exact<{
+  userCode: string;
+}>;
+
+
+export type LookUpEnrolmentMutation = { lookUpEnrolment:
+    | { __typename: 'OpenEnrolment', name: string, clientType: ClientType, actions: Array<string> | null, network: string, at: string, expiresAt: string }
+    | { __typename: 'Refusal', retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type DecideEnrolmentMutationVariables = Exact<{
+  input: DecideEnrolmentInput;
+}>;
+
+
+export type DecideEnrolmentMutation = { decideEnrolment:
+    | { __typename: 'EnrolmentDecision', device: { userId: string, clientId: string, name: string } | null }
+    | { __typename: 'Refusal', retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type RenameDeviceMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  deviceName: string;
+}>;
+
+
+export type RenameDeviceMutation = { renameDevice:
+    | { __typename: 'Device' }
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
    };
 
-export type ResumeCallsMutationVariables = Exact<{
-  pauseId: string;
+export type RemoveDeviceMutationVariables = Exact<{
+  userId: string;
+  clientId: string;
+  reason?: string | null | undefined;
 }>;
 
 
-export type ResumeCallsMutation = { resumeCalls:
+export type RemoveDeviceMutation = { removeDevice:
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-    | { __typename: 'ResumeReceipt', partial: boolean, silent: Array<string> }
+    | { __typename: 'RevocationReceipt', links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> }
    };
 
-export type PauseRowFragment = { pauseId: string, userId: string | null, clientId: string | null, callerKind: CommandCallerKind | null, caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, by: { kind: PauseAuthorKind, name: string } };
-
-export type ActionSampleQueryVariables = Exact<{
-  name?: string | null | undefined;
+export type RevocationsQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
 }>;
 
 
-export type ActionSampleQuery = { actions: { complete: boolean, items: Array<{ userId: string, clientId: string, action: { name: string, summary: string | null, version: string | null } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+export type RevocationsQuery = { revocations: { nodes: Array<{ revocationId: string, userId: string | null, clientId: string | null, tokenId: string | null, issuedBefore: string | null, reason: string, who: string, at: string, expiresAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
 
-export type ActionCallsQueryVariables = Exact<{
-  filter?: DeliveryFilter | null | undefined;
+export type RevokeTokensMutationVariables = Exact<{
+  input: RevokeInput;
 }>;
 
 
-export type ActionCallsQuery = { delivery: { latest: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, measured: { nodes: Array<{ outcome: Outcome | null, durationMs: number | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
-
-export type ActionPermissionsQueryVariables = Exact<{
-  userId: string;
-  actions: Array<string> | string;
-}>;
-
-
-export type ActionPermissionsQuery = { actionPermissions: Array<{ action: string, callers: Array<{ kind: CommandCallerKind, verdict: PreflightVerdict, message: string }> }> };
-
-export type AgentCallsQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type AgentCallsQuery = { commands: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type ActionDetailsQueryVariables = Exact<{
-  userId: string;
-  clientId: string;
-}>;
-
-
-export type ActionDetailsQuery = { connection: { actions: { items: Array<{ name: string, version: string | null, description: string | null, schema: unknown, checksArguments: boolean | null, guards: { approval: boolean | null, lease: boolean | null } | null, effects: { readOnly: boolean | null, destructive: boolean | null, idempotent: boolean | null, openWorld: boolean | null } | null }> } } | null };
-
-export type ActionsOfUserQueryVariables = Exact<{
-  userId: string;
-}>;
-
-
-export type ActionsOfUserQuery = { connections: { nodes: Array<{ userId: string, clientId: string, actions: { items: Array<{ name: string, summary: string | null, version: string | null }> } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
-
-export type InvokeTargetQueryVariables = Exact<{
-  userId: string;
-  clientId: string;
-}>;
-
-
-export type InvokeTargetQuery = { connection: { knowsPlaces: boolean, contexts: { nodes: Array<{ contextId: string, title: string | null, status: ContextStatus }> }, actions: { items: Array<{ name: string, summary: string | null, schema: unknown }> } } | null };
-
-export type InvokeMutationVariables = Exact<{
-  input: InvokeActionInput;
-}>;
-
-
-export type InvokeMutation = { invokeAction:
-    | { __typename: 'InvokeActionOutcome', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
+export type RevokeTokensMutation = { revoke:
     | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'RevocationReceipt', links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> }
    };
 
-export type AwaitCallMutationVariables = Exact<{
-  userId: string;
-  clientId: string;
-  commandId: string;
-  withinMs: number;
-}>;
+export type DeviceRowFragment = { userId: string, clientId: string, name: string, clientType: ClientType, actions: Array<string> | null, enrolledAt: string, enrolledBy: string, usedAt: string | null, revoked: boolean, connection: { status: ConnectionStatus, nodeId: string } | null };
 
+export type CodeRefusalPartFragment = { retryAfterMs: number | null, by: RefusedBy, code: RefusalCode, message: string };
 
-export type AwaitCallMutation = { awaitCommand:
-    | { __typename: 'InvokeActionOutcome', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'InvokeActionPending', outcome: Outcome | null, stage: Stage, execution: ExecutionEvidence, result: unknown, error: { code: string, message: string } | null }
-    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
-   };
+export type RevocationRowFragment = { revocationId: string, userId: string | null, clientId: string | null, tokenId: string | null, issuedBefore: string | null, reason: string, who: string, at: string, expiresAt: string };
 
-export type CallStagesQueryVariables = Exact<{
-  userId: string;
-  clientId: string;
-  commandId: string;
-}>;
-
-
-export type CallStagesQuery = { command: { delivery: { admittedAt: string, queuedAt: string | null, dispatchedAt: string | null, acknowledgedAt: string | null, terminalAt: string | null, outcome: Outcome | null } | null } | null };
-
-export type PreflightQueryVariables = Exact<{
-  input: InvokeActionInput;
-}>;
-
-
-export type PreflightQuery = { preflightInvocation: { wouldAdmit: PreflightVerdict, asOf: string, firstRefusal: { code: RefusalCode | null, message: string } | null, layers: Array<{ layer: PreflightLayerName, verdict: PreflightVerdict, message: string, askedOf: PreflightAskedOf }> } };
+export type RevocationReceiptPartFragment = { links: number, sockets: number, cancelled: number, nodes: Array<string>, silent: Array<string> };
 
 export type CompletenessPartFragment = { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> };
 
@@ -1450,6 +1223,233 @@ export type ContextRowFragment = { userId: string, clientId: string, contextId: 
 
 export type SiteRowFragment = { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } };
 
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { viewer: { kind: ViewerKind, name: string | null, userId: string | null, scopes: Array<Scope>, expiresAt: string | null, nodeId: string, mode: Mode }, server: { traceUrl: string | null } };
+
+export type ShellQueryVariables = Exact<{
+  isAdmin: boolean;
+}>;
+
+
+export type ShellQuery = { delivery?: { nodes: { nodes: Array<{ nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number }> } }, pendingRpcCount: { count: number }, longWaits: { count: number } };
+
+export type SearchOfAdminQueryVariables = Exact<{
+  text: string;
+}>;
+
+
+export type SearchOfAdminQuery = { users: { nodes: Array<{ userId: string }> }, actions: { items: Array<{ action: { name: string } }> } };
+
+export type SearchOfUserQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type SearchOfUserQuery = { connections: { nodes: Array<{ actionNames: Array<string> }> } };
+
+export type StreamsQueryVariables = Exact<{
+  userId: string;
+  prefix?: string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type StreamsQuery = { streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type NewestStreamsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type NewestStreamsQuery = { users: { nodes: Array<{ userId: string, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type MessagesQueryVariables = Exact<{
+  stream: string;
+  kinds?: Array<MessageKind> | MessageKind | null | undefined;
+  afterTime?: string | null | undefined;
+  beforeTime?: string | null | undefined;
+  order: MessageOrder;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type MessagesQuery = { messages: { nodes: Array<{ commandId: string | null, id: string, kind: MessageKind, at: string, clientId: string | null, instanceId: string | null, payloadBytes: number, payloadState: PayloadState, error: { message: string } | null, link: { epoch: number, nodeId: string, cause: DisconnectCause | null, openMs: number | null, previousInstanceId: string | null } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type RevealMessageQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type RevealMessageQuery = { node:
+    | { payloadState: PayloadState, payload: unknown }
+    | Record<PropertyKey, never>
+   | null };
+
+export type RevealResultQueryVariables = Exact<{
+  userId: string;
+  clientId: string;
+  commandId: string;
+}>;
+
+
+export type RevealResultQuery = { command: { result: unknown } | null };
+
+export type RevealPayloadMutationVariables = Exact<{
+  input: RevealPayloadInput;
+}>;
+
+
+export type RevealPayloadMutation = { revealPayload:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'RevealedPayload', value: unknown }
+   };
+
+export type NodesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type NodesQuery = { server: { durability: { kind: DurabilityKind, sync: string | null, bytes: number | null, full: boolean, snapshotAt: string | null, away: { since: string, clean: boolean, lost: boolean } | null } | null }, delivery: { nodes: { nodes: Array<{ version: string | null, policyDigest: string | null, policyFault: string | null, memoryBytes: number | null, eventLoopDelayMs: number | null, mailboxListenerAlive: boolean, reconciliationAlive: boolean, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number, counters: Array<{ name: string, value: number }> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+
+export type DrainNodeMutationVariables = Exact<{
+  nodeId: string;
+  withinMs: number;
+  reason?: string | null | undefined;
+}>;
+
+
+export type DrainNodeMutation = { drainNode:
+    | { __typename: 'DispatcherNode' }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type CapacityQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type CapacityQuery = { delivery: { summary: { trackedCommands: number, dueCommands: number, sampleSize: number, sampledOldestQueuedAgeMs: number | null }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null, oldestDeadline: string | null, holders: Array<{ userId: string, clientId: string, commandId: string }> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } } };
+
+export type DedupQueryVariables = Exact<{
+  windowSeconds: number;
+}>;
+
+
+export type DedupQuery = { dedup: { backend: { implementation: string, namespace: string | null, ttlSeconds: number }, stats: { seen: number, unique: number, duplicates: number, exact: boolean, grainSeconds: number, liveKeys: number | null } } };
+
+export type OverviewQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type OverviewQuery = { delivery: { summary: { sampleSize: number, sampledOldestQueuedAgeMs: number | null }, nodes: { nodes: Array<{ version: string | null, nodeId: string, stale: boolean, draining: boolean, updatedAt: string, startedAt: string | null, links: number, connectionWaiters: number, unfinishedCommands: number }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, tenants: { nodes: Array<{ scopeId: string, reservedCommands: number, limit: number | null }> } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, topClients: { items: Array<{ userId: string, clientId: string, queued: number, inFlight: number, pendingRpcCount: number, reconnectsLastHour: number, connection: { clientType: ClientType, status: ConnectionStatus, nodeId: string, lastSeenAt: string, disconnectCause: DisconnectCause | null } | null }> }, pendingRpcCount: { count: number }, longWaits: { count: number } };
+
+export type OverviewSeriesQueryVariables = Exact<{
+  names: Array<string> | string;
+  windowSeconds: number;
+  stepSeconds?: number | null | undefined;
+}>;
+
+
+export type OverviewSeriesQuery = { series: { items: Array<{ name: string, label: string | null, from: string, stepSeconds: number, points: Array<number | null> }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, whole: { items: Array<{ name: string, label: string | null, points: Array<number | null> }> } };
+
+export type PausesQueryVariables = Exact<{
+  first: number;
+}>;
+
+
+export type PausesQuery = { pauses: { nodes: Array<{ pauseId: string, userId: string | null, clientId: string | null, callerKind: CommandCallerKind | null, caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, by: { kind: PauseAuthorKind, name: string } }>, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type PauseReachQueryVariables = Exact<{
+  cover: PauseCoverInput;
+}>;
+
+
+export type PauseReachQuery = { pauseReach: { clients: number, queued: number, running: number } };
+
+export type PauseCallsMutationVariables = Exact<{
+  input: PauseCallsInput;
+}>;
+
+
+export type PauseCallsMutation = { pauseCalls:
+    | { __typename: 'PauseReceipt', cancelled: number, asked: number, partial: boolean, silent: Array<string> }
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+   };
+
+export type ResumeCallsMutationVariables = Exact<{
+  pauseId: string;
+}>;
+
+
+export type ResumeCallsMutation = { resumeCalls:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'ResumeReceipt', partial: boolean, silent: Array<string> }
+   };
+
+export type PauseRowFragment = { pauseId: string, userId: string | null, clientId: string | null, callerKind: CommandCallerKind | null, caller: string | null, action: string | null, label: string | null, reason: string, since: string, until: string | null, by: { kind: PauseAuthorKind, name: string } };
+
+export type SitesQueryVariables = Exact<{
+  userId?: string | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type SitesQuery = { sites: { nodes: Array<{ siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, sessions: { nodes: Array<{ state: SessionState }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } } | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type SitePageQueryVariables = Exact<{
+  owner: string;
+  siteId: string;
+}>;
+
+
+export type SitePageQuery = { site: { siteId: string, owner: string | null, title: string | null, mode: string, clientId: string | null, hostConnected: boolean, eventNames: Array<string>, actions: Array<string>, registeredAt: string | null, sessions: { nodes: Array<{ sessionId: string, state: SessionState, openedAt: string, expiresAt: string, subscribers: number | null, grants: Array<{ grantId: string, actions: Array<string> | null, events: Array<string> | null, share: boolean, expiresAt: string, revokedAt: string | null, parentId: string | null }> | null }> } | null, capabilityProfile: { actionInvocation: boolean, sharing: boolean } } | null };
+
+export type CloseSessionMutationVariables = Exact<{
+  sessionId: string;
+}>;
+
+
+export type CloseSessionMutation = { closeSiteSession:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'SiteSession' }
+   };
+
+export type RevokeGrantMutationVariables = Exact<{
+  sessionId: string;
+  grantId: string;
+}>;
+
+
+export type RevokeGrantMutation = { revokeGrant:
+    | { __typename: 'Refusal', by: RefusedBy, code: RefusalCode, message: string }
+    | { __typename: 'RevokedGrants' }
+   };
+
+export type UsersQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type UsersQuery = { users: { nodes: Array<{ userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type UserTimeLineQueryVariables = Exact<{
+  userId: string;
+  to?: DeliveryFilter | null | undefined;
+  by?: DeliveryFilter | null | undefined;
+  acts?: AuditFilter | null | undefined;
+  first: number;
+}>;
+
+
+export type UserTimeLineQuery = { to: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, by: { nodes: Array<{ userId: string, clientId: string, commandId: string, action: string, stage: Stage, outcome: Outcome | null, reason: string | null, execution: ExecutionEvidence, admittedAt: string, terminalAt: string | null, durationMs: number | null, code: string | null, message: string | null, queuedAt: string | null, connectDeadline: string, deadline: string, nodeId: string | null, scopeId: string, lateResults: number, lastProvenStage: Stage, caller: { kind: CommandCallerKind, name: string, program: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, acts: { nodes: Array<{ id: string, at: string, who: string, action: OperatorAction, reason: string | null, outcome: string | null, node: string, requestId: string | null, subject: { userId: string | null, clientId: string | null, commandId: string | null, messageId: string | null, nodeId: string | null, stream: string | null } }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } }, streams: { nodes: Array<{ key: string, suffix: string, messageCount: number | null, firstAt: string | null, lastAt: string | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean }, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> } } };
+
+export type UserPageQueryVariables = Exact<{
+  userId: string;
+}>;
+
+
+export type UserPageQuery = { user: { userId: string, connectionCount: number, streamCount: number, pendingRpcCount: number, completeness: { complete: boolean, sources: Array<{ nodeId: string | null, observed: number, limit: number | null, complete: boolean, reason: IncompleteReason | null }> }, connections: { nodes: Array<{ userId: string, clientId: string, clientType: ClientType, instanceId: string, nodeId: string, status: ConnectionStatus, heartbeat: HeartbeatIndicator, connectedAt: string, lastSeenAt: string, disconnectedAt: string | null, disconnectCause: DisconnectCause | null, inFlight: number, queued: number, actionNames: Array<string> }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, pendingRpcs: { nodes: Array<{ rpcId: string, userId: string, clientId: string, commandId: string, action: string, stage: Stage, waitFor: WaitStage, createdAt: string, timesOutAt: string, connectDeadline: string, nodeId: string | null, callerNodeId: string, caller: { kind: CommandCallerKind, name: string, program: string | null }, instanceMismatch: { observedAt: string } | null }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, browserWindows: { nodes: Array<{ userId: string, clientId: string, windowId: string, type: string, status: WindowStatus, ownership: Ownership, focused: boolean, incognito: boolean, tabCount: number, workerCount: number, idleCount: number, busyCount: number, capacity: number | null, draining: boolean, reportedAt: string }>, pageInfo: { endCursor: string | null, hasNextPage: boolean } }, workers: { idle: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }>, assigned: Array<{ userId: string, clientId: string, contextId: string, windowId: string | null, status: ContextStatus, ownership: Ownership, taskId: string | null, taskAssignedAt: string | null, title: string | null, reportedAt: string, command: { commandId: string, action: string, delivery: { admittedAt: string, outcome: Outcome | null, caller: { kind: CommandCallerKind, name: string, program: string | null } } | null } | null }> }, sites: { nodes: Array<{ siteId: string, title: string | null, hostConnected: boolean }> } } | null };
+
 export class TypedDocumentString<TResult, TVariables>
   extends String
   implements DocumentTypeDecoration<TResult, TVariables>
@@ -1468,62 +1468,6 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
-export const DeviceRowFragmentDoc = new TypedDocumentString(`
-    fragment DeviceRow on Device {
-  userId
-  clientId
-  name
-  clientType
-  actions
-  enrolledAt
-  enrolledBy
-  usedAt
-  revoked
-  connection {
-    status
-    nodeId
-  }
-}
-    `, {"fragmentName":"DeviceRow"}) as unknown as TypedDocumentString<DeviceRowFragment, unknown>;
-export const RefusalPartFragmentDoc = new TypedDocumentString(`
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}
-    `, {"fragmentName":"RefusalPart"}) as unknown as TypedDocumentString<RefusalPartFragment, unknown>;
-export const CodeRefusalPartFragmentDoc = new TypedDocumentString(`
-    fragment CodeRefusalPart on Refusal {
-  ...RefusalPart
-  retryAfterMs
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`, {"fragmentName":"CodeRefusalPart"}) as unknown as TypedDocumentString<CodeRefusalPartFragment, unknown>;
-export const RevocationRowFragmentDoc = new TypedDocumentString(`
-    fragment RevocationRow on Revocation {
-  revocationId
-  userId
-  clientId
-  tokenId
-  issuedBefore
-  reason
-  who
-  at
-  expiresAt
-}
-    `, {"fragmentName":"RevocationRow"}) as unknown as TypedDocumentString<RevocationRowFragment, unknown>;
-export const RevocationReceiptPartFragmentDoc = new TypedDocumentString(`
-    fragment RevocationReceiptPart on RevocationReceipt {
-  links
-  sockets
-  cancelled
-  nodes
-  silent
-}
-    `, {"fragmentName":"RevocationReceiptPart"}) as unknown as TypedDocumentString<RevocationReceiptPartFragment, unknown>;
 export const AuditRowFragmentDoc = new TypedDocumentString(`
     fragment AuditRow on AuditEvent {
   id
@@ -1606,24 +1550,62 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }`, {"fragmentName":"ActsPart"}) as unknown as TypedDocumentString<ActsPartFragment, unknown>;
-export const PauseRowFragmentDoc = new TypedDocumentString(`
-    fragment PauseRow on Pause {
-  pauseId
+export const DeviceRowFragmentDoc = new TypedDocumentString(`
+    fragment DeviceRow on Device {
   userId
   clientId
-  callerKind
-  caller
-  action
-  label
-  reason
-  by {
-    kind
-    name
+  name
+  clientType
+  actions
+  enrolledAt
+  enrolledBy
+  usedAt
+  revoked
+  connection {
+    status
+    nodeId
   }
-  since
-  until
 }
-    `, {"fragmentName":"PauseRow"}) as unknown as TypedDocumentString<PauseRowFragment, unknown>;
+    `, {"fragmentName":"DeviceRow"}) as unknown as TypedDocumentString<DeviceRowFragment, unknown>;
+export const RefusalPartFragmentDoc = new TypedDocumentString(`
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}
+    `, {"fragmentName":"RefusalPart"}) as unknown as TypedDocumentString<RefusalPartFragment, unknown>;
+export const CodeRefusalPartFragmentDoc = new TypedDocumentString(`
+    fragment CodeRefusalPart on Refusal {
+  ...RefusalPart
+  retryAfterMs
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`, {"fragmentName":"CodeRefusalPart"}) as unknown as TypedDocumentString<CodeRefusalPartFragment, unknown>;
+export const RevocationRowFragmentDoc = new TypedDocumentString(`
+    fragment RevocationRow on Revocation {
+  revocationId
+  userId
+  clientId
+  tokenId
+  issuedBefore
+  reason
+  who
+  at
+  expiresAt
+}
+    `, {"fragmentName":"RevocationRow"}) as unknown as TypedDocumentString<RevocationRowFragment, unknown>;
+export const RevocationReceiptPartFragmentDoc = new TypedDocumentString(`
+    fragment RevocationReceiptPart on RevocationReceipt {
+  links
+  sockets
+  cancelled
+  nodes
+  silent
+}
+    `, {"fragmentName":"RevocationReceiptPart"}) as unknown as TypedDocumentString<RevocationReceiptPartFragment, unknown>;
 export const CallerPartFragmentDoc = new TypedDocumentString(`
     fragment CallerPart on CommandCaller {
   kind
@@ -1989,1005 +1971,39 @@ export const SiteRowFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"SiteRow"}) as unknown as TypedDocumentString<SiteRowFragment, unknown>;
-export const DevicesDocument = new TypedDocumentString(`
-    query Devices($userId: ID, $first: Int!, $after: String) {
-  devices(userId: $userId, first: $first, after: $after) {
-    nodes {
-      ...DeviceRow
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment DeviceRow on Device {
+export const PauseRowFragmentDoc = new TypedDocumentString(`
+    fragment PauseRow on Pause {
+  pauseId
   userId
   clientId
-  name
-  clientType
-  actions
-  enrolledAt
-  enrolledBy
-  usedAt
-  revoked
-  connection {
-    status
-    nodeId
+  callerKind
+  caller
+  action
+  label
+  reason
+  by {
+    kind
+    name
   }
+  since
+  until
 }
-fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
+    `, {"fragmentName":"PauseRow"}) as unknown as TypedDocumentString<PauseRowFragment, unknown>;
+export const ActionSampleDocument = new TypedDocumentString(`
+    query ActionSample($name: String) {
+  actions(name: $name) {
     complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<DevicesQuery, DevicesQueryVariables>;
-export const LookUpEnrolmentDocument = new TypedDocumentString(`
-    mutation LookUpEnrolment($userCode: String!) {
-  lookUpEnrolment(userCode: $userCode) {
-    __typename
-    ... on OpenEnrolment {
-      name
-      clientType
-      actions
-      network
-      at
-      expiresAt
-    }
-    ...CodeRefusalPart
-  }
-}
-    fragment CodeRefusalPart on Refusal {
-  ...RefusalPart
-  retryAfterMs
-}
-fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<LookUpEnrolmentMutation, LookUpEnrolmentMutationVariables>;
-export const DecideEnrolmentDocument = new TypedDocumentString(`
-    mutation DecideEnrolment($input: DecideEnrolmentInput!) {
-  decideEnrolment(input: $input) {
-    __typename
-    ... on EnrolmentDecision {
-      device {
-        userId
-        clientId
+    items {
+      userId
+      clientId
+      action {
         name
-      }
-    }
-    ...CodeRefusalPart
-  }
-}
-    fragment CodeRefusalPart on Refusal {
-  ...RefusalPart
-  retryAfterMs
-}
-fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<DecideEnrolmentMutation, DecideEnrolmentMutationVariables>;
-export const RenameDeviceDocument = new TypedDocumentString(`
-    mutation RenameDevice($userId: ID!, $clientId: ID!, $deviceName: String!) {
-  renameDevice(userId: $userId, clientId: $clientId, deviceName: $deviceName) {
-    __typename
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<RenameDeviceMutation, RenameDeviceMutationVariables>;
-export const RemoveDeviceDocument = new TypedDocumentString(`
-    mutation RemoveDevice($userId: ID!, $clientId: ID!, $reason: String) {
-  removeDevice(userId: $userId, clientId: $clientId, reason: $reason) {
-    __typename
-    ...RevocationReceiptPart
-    ...RefusalPart
-  }
-}
-    fragment RevocationReceiptPart on RevocationReceipt {
-  links
-  sockets
-  cancelled
-  nodes
-  silent
-}
-fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<RemoveDeviceMutation, RemoveDeviceMutationVariables>;
-export const RevocationsDocument = new TypedDocumentString(`
-    query Revocations($first: Int!, $after: String) {
-  revocations(first: $first, after: $after) {
-    nodes {
-      ...RevocationRow
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment RevocationRow on Revocation {
-  revocationId
-  userId
-  clientId
-  tokenId
-  issuedBefore
-  reason
-  who
-  at
-  expiresAt
-}
-fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<RevocationsQuery, RevocationsQueryVariables>;
-export const RevokeTokensDocument = new TypedDocumentString(`
-    mutation RevokeTokens($input: RevokeInput!) {
-  revoke(input: $input) {
-    __typename
-    ...RevocationReceiptPart
-    ...RefusalPart
-  }
-}
-    fragment RevocationReceiptPart on RevocationReceipt {
-  links
-  sockets
-  cancelled
-  nodes
-  silent
-}
-fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<RevokeTokensMutation, RevokeTokensMutationVariables>;
-export const StreamsDocument = new TypedDocumentString(`
-    query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
-  streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
-    ...StreamsPart
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment StreamsPart on StreamConnection {
-  nodes {
-    ...StreamRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-  completeness {
-    ...CompletenessPart
-  }
-}
-fragment StreamRow on Stream {
-  key
-  suffix
-  messageCount
-  firstAt
-  lastAt
-}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
-export const NewestStreamsDocument = new TypedDocumentString(`
-    query NewestStreams {
-  users(first: 50) {
-    nodes {
-      userId
-      streams(first: 20) {
-        ...StreamsPart
-      }
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment StreamsPart on StreamConnection {
-  nodes {
-    ...StreamRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-  completeness {
-    ...CompletenessPart
-  }
-}
-fragment StreamRow on Stream {
-  key
-  suffix
-  messageCount
-  firstAt
-  lastAt
-}`) as unknown as TypedDocumentString<NewestStreamsQuery, NewestStreamsQueryVariables>;
-export const MessagesDocument = new TypedDocumentString(`
-    query Messages($stream: String!, $kinds: [MessageKind!], $afterTime: DateTime, $beforeTime: DateTime, $order: MessageOrder!, $first: Int!, $after: String) {
-  messages(
-    stream: $stream
-    kinds: $kinds
-    afterTime: $afterTime
-    beforeTime: $beforeTime
-    order: $order
-    first: $first
-    after: $after
-  ) {
-    nodes {
-      ...LinkRow
-      ...MessageRow
-      commandId
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment MessageRow on Message {
-  id
-  at
-  kind
-  payloadBytes
-  payloadState
-  error {
-    message
-  }
-}
-fragment LinkRow on Message {
-  id
-  kind
-  at
-  clientId
-  instanceId
-  error {
-    message
-  }
-  link {
-    epoch
-    nodeId
-    cause
-    openMs
-    previousInstanceId
-  }
-}`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
-export const RevealMessageDocument = new TypedDocumentString(`
-    query RevealMessage($id: ID!) {
-  node(id: $id) {
-    ... on Message {
-      payloadState(include: true)
-      payload(include: true)
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<RevealMessageQuery, RevealMessageQueryVariables>;
-export const RevealResultDocument = new TypedDocumentString(`
-    query RevealResult($userId: ID!, $clientId: ID!, $commandId: ID!) {
-  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
-    result(reveal: true)
-  }
-}
-    `) as unknown as TypedDocumentString<RevealResultQuery, RevealResultQueryVariables>;
-export const RevealPayloadDocument = new TypedDocumentString(`
-    mutation RevealPayload($input: RevealPayloadInput!) {
-  revealPayload(input: $input) {
-    __typename
-    ... on RevealedPayload {
-      value
-    }
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
-export const ContextsDocument = new TypedDocumentString(`
-    query Contexts($filter: ContextFilter, $first: Int!, $after: String) {
-  contexts(filter: $filter, first: $first, after: $after) {
-    nodes {
-      ...ContextRow
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-  contextCount(filter: $filter) {
-    count
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}
-fragment ContextRow on ExecutionContext {
-  userId
-  clientId
-  contextId
-  windowId
-  status
-  ownership
-  taskId
-  taskAssignedAt
-  title
-  reportedAt
-  command {
-    commandId
-    action
-    delivery {
-      admittedAt
-      outcome
-      caller {
-        ...CallerPart
-      }
-    }
-  }
-}`) as unknown as TypedDocumentString<ContextsQuery, ContextsQueryVariables>;
-export const PlacePageDocument = new TypedDocumentString(`
-    query PlacePage($userId: ID!, $clientId: ID!, $contextId: ID!, $calls: DeliveryFilter) {
-  context(userId: $userId, clientId: $clientId, contextId: $contextId) {
-    ...ContextRow
-    metadata
-  }
-  commands(filter: $calls, order: NEWEST, first: 20) {
-    ...CallsPart
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment CallsPart on DeliveryRecordConnection {
-  nodes {
-    ...CallRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-  completeness {
-    ...CompletenessPart
-  }
-}
-fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}
-fragment CallRow on DeliveryRecord {
-  userId
-  clientId
-  commandId
-  action
-  caller {
-    ...CallerPart
-  }
-  stage
-  outcome
-  reason
-  execution
-  admittedAt
-  terminalAt
-  durationMs
-  code
-  message
-  queuedAt
-  connectDeadline
-  deadline
-  nodeId
-  scopeId
-  lateResults
-  lastProvenStage
-}
-fragment ContextRow on ExecutionContext {
-  userId
-  clientId
-  contextId
-  windowId
-  status
-  ownership
-  taskId
-  taskAssignedAt
-  title
-  reportedAt
-  command {
-    commandId
-    action
-    delivery {
-      admittedAt
-      outcome
-      caller {
-        ...CallerPart
-      }
-    }
-  }
-}`) as unknown as TypedDocumentString<PlacePageQuery, PlacePageQueryVariables>;
-export const WindowsDocument = new TypedDocumentString(`
-    query Windows($filter: BrowserWindowFilter, $first: Int!, $after: String) {
-  browserWindows(filter: $filter, first: $first, after: $after) {
-    nodes {
-      ...WindowRow
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-  browserWindowCount(filter: $filter) {
-    count
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment WindowRow on BrowserWindow {
-  userId
-  clientId
-  windowId
-  type
-  status
-  ownership
-  focused
-  incognito
-  tabCount
-  workerCount
-  idleCount
-  busyCount
-  capacity
-  draining
-  reportedAt
-}`) as unknown as TypedDocumentString<WindowsQuery, WindowsQueryVariables>;
-export const UsersDocument = new TypedDocumentString(`
-    query Users($first: Int!, $after: String) {
-  users(first: $first, after: $after) {
-    nodes {
-      userId
-      connectionCount
-      streamCount
-      pendingRpcCount
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
-export const UserTimeLineDocument = new TypedDocumentString(`
-    query UserTimeLine($userId: ID!, $to: DeliveryFilter, $by: DeliveryFilter, $acts: AuditFilter, $first: Int!) {
-  to: commands(filter: $to, order: NEWEST, first: $first) {
-    ...CallsPart
-  }
-  by: commands(filter: $by, order: NEWEST, first: $first) {
-    ...CallsPart
-  }
-  acts: auditEvents(filter: $acts, first: $first) {
-    ...ActsPart
-  }
-  streams(userId: $userId, first: 100) {
-    ...StreamsPart
-  }
-}
-    fragment ActsPart on AuditEventConnection {
-  nodes {
-    ...AuditRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-  completeness {
-    ...CompletenessPart
-  }
-}
-fragment AuditRow on AuditEvent {
-  id
-  at
-  who
-  action
-  reason
-  outcome
-  node
-  requestId
-  subject {
-    userId
-    clientId
-    commandId
-    messageId
-    nodeId
-    stream
-  }
-}
-fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment CallsPart on DeliveryRecordConnection {
-  nodes {
-    ...CallRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-  completeness {
-    ...CompletenessPart
-  }
-}
-fragment StreamsPart on StreamConnection {
-  nodes {
-    ...StreamRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-  completeness {
-    ...CompletenessPart
-  }
-}
-fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}
-fragment CallRow on DeliveryRecord {
-  userId
-  clientId
-  commandId
-  action
-  caller {
-    ...CallerPart
-  }
-  stage
-  outcome
-  reason
-  execution
-  admittedAt
-  terminalAt
-  durationMs
-  code
-  message
-  queuedAt
-  connectDeadline
-  deadline
-  nodeId
-  scopeId
-  lateResults
-  lastProvenStage
-}
-fragment StreamRow on Stream {
-  key
-  suffix
-  messageCount
-  firstAt
-  lastAt
-}`) as unknown as TypedDocumentString<UserTimeLineQuery, UserTimeLineQueryVariables>;
-export const UserPageDocument = new TypedDocumentString(`
-    query UserPage($userId: ID!) {
-  user(userId: $userId) {
-    userId
-    connectionCount
-    streamCount
-    pendingRpcCount
-    completeness {
-      ...CompletenessPart
-    }
-    connections(first: 20) {
-      nodes {
-        ...ClientRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-    pendingRpcs(first: 10) {
-      ...WaitsPart
-    }
-    browserWindows(first: 10) {
-      nodes {
-        ...WindowRow
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-    }
-    workers(first: 20) {
-      idle {
-        ...ContextRow
-      }
-      assigned {
-        ...ContextRow
-      }
-    }
-    sites(first: 10) {
-      nodes {
-        siteId
-        title
-        hostConnected
-      }
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment WaitsPart on PendingRpcConnection {
-  nodes {
-    ...WaitRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-}
-fragment ClientRow on ConnectionSnapshot {
-  userId
-  clientId
-  clientType
-  instanceId
-  nodeId
-  status
-  heartbeat
-  connectedAt
-  lastSeenAt
-  disconnectedAt
-  disconnectCause
-  inFlight
-  queued
-  actionNames
-}
-fragment WaitRow on PendingRpc {
-  rpcId
-  userId
-  clientId
-  commandId
-  action
-  stage
-  waitFor
-  caller {
-    ...CallerPart
-  }
-  createdAt
-  timesOutAt
-  connectDeadline
-  nodeId
-  callerNodeId
-  instanceMismatch {
-    observedAt
-  }
-}
-fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}
-fragment WindowRow on BrowserWindow {
-  userId
-  clientId
-  windowId
-  type
-  status
-  ownership
-  focused
-  incognito
-  tabCount
-  workerCount
-  idleCount
-  busyCount
-  capacity
-  draining
-  reportedAt
-}
-fragment ContextRow on ExecutionContext {
-  userId
-  clientId
-  contextId
-  windowId
-  status
-  ownership
-  taskId
-  taskAssignedAt
-  title
-  reportedAt
-  command {
-    commandId
-    action
-    delivery {
-      admittedAt
-      outcome
-      caller {
-        ...CallerPart
-      }
-    }
-  }
-}`) as unknown as TypedDocumentString<UserPageQuery, UserPageQueryVariables>;
-export const SitesDocument = new TypedDocumentString(`
-    query Sites($userId: ID, $first: Int!, $after: String) {
-  sites(userId: $userId, first: $first, after: $after) {
-    nodes {
-      ...SiteRow
-      sessions(first: 5) {
-        nodes {
-          state
-        }
-        pageInfo {
-          ...PageInfoPart
-        }
-      }
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment SiteRow on Site {
-  siteId
-  owner
-  title
-  mode
-  clientId
-  hostConnected
-  eventNames
-  actions
-  registeredAt
-  capabilityProfile {
-    actionInvocation
-    sharing
-  }
-}`) as unknown as TypedDocumentString<SitesQuery, SitesQueryVariables>;
-export const SitePageDocument = new TypedDocumentString(`
-    query SitePage($owner: ID!, $siteId: ID!) {
-  site(owner: $owner, siteId: $siteId) {
-    ...SiteRow
-    sessions(first: 20) {
-      nodes {
-        sessionId
-        state
-        openedAt
-        expiresAt
-        subscribers
-        grants {
-          grantId
-          actions
-          events
-          share
-          expiresAt
-          revokedAt
-          parentId
-        }
-      }
-    }
-  }
-}
-    fragment SiteRow on Site {
-  siteId
-  owner
-  title
-  mode
-  clientId
-  hostConnected
-  eventNames
-  actions
-  registeredAt
-  capabilityProfile {
-    actionInvocation
-    sharing
-  }
-}`) as unknown as TypedDocumentString<SitePageQuery, SitePageQueryVariables>;
-export const CloseSessionDocument = new TypedDocumentString(`
-    mutation CloseSession($sessionId: ID!) {
-  closeSiteSession(sessionId: $sessionId) {
-    __typename
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
-export const RevokeGrantDocument = new TypedDocumentString(`
-    mutation RevokeGrant($sessionId: ID!, $grantId: ID!) {
-  revokeGrant(sessionId: $sessionId, grantId: $grantId) {
-    __typename
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
-export const NodesDocument = new TypedDocumentString(`
-    query Nodes {
-  server {
-    durability {
-      kind
-      sync
-      bytes
-      full
-      snapshotAt
-      away {
-        since
-        clean
-        lost
-      }
-    }
-  }
-  delivery {
-    nodes(first: 100) {
-      nodes {
-        ...NodeRow
+        summary
         version
-        policyDigest
-        policyFault
-        memoryBytes
-        eventLoopDelayMs
-        mailboxListenerAlive
-        reconciliationAlive
-        counters {
-          name
-          value
-        }
       }
-      completeness {
-        ...CompletenessPart
-      }
+    }
+    completeness {
+      ...CompletenessPart
     }
   }
 }
@@ -3000,49 +2016,17 @@ export const NodesDocument = new TypedDocumentString(`
     complete
     reason
   }
-}
-fragment NodeRow on DispatcherNode {
-  nodeId
-  stale
-  draining
-  updatedAt
-  startedAt
-  links
-  connectionWaiters
-  unfinishedCommands
-}`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
-export const DrainNodeDocument = new TypedDocumentString(`
-    mutation DrainNode($nodeId: ID!, $withinMs: Int!, $reason: String) {
-  drainNode(nodeId: $nodeId, withinMs: $withinMs, reason: $reason) {
-    __typename
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
-export const CapacityDocument = new TypedDocumentString(`
-    query Capacity($first: Int!, $after: String) {
+}`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
+export const ActionCallsDocument = new TypedDocumentString(`
+    query ActionCalls($filter: DeliveryFilter) {
   delivery {
-    summary {
-      trackedCommands
-      dueCommands
-      sampleSize
-      sampledOldestQueuedAgeMs
+    latest: commands(filter: $filter, order: NEWEST, first: 10) {
+      ...CallsPart
     }
-    tenants(first: $first, after: $after) {
+    measured: commands(filter: $filter, order: NEWEST, first: 1000) {
       nodes {
-        scopeId
-        reservedCommands
-        limit
-        oldestDeadline
-        holders {
-          userId
-          clientId
-          commandId
-        }
+        outcome
+        durationMs
       }
       pageInfo {
         ...PageInfoPart
@@ -3066,26 +2050,279 @@ export const CapacityDocument = new TypedDocumentString(`
 fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
-}`) as unknown as TypedDocumentString<CapacityQuery, CapacityQueryVariables>;
-export const DedupDocument = new TypedDocumentString(`
-    query Dedup($windowSeconds: Int!) {
-  dedup {
-    backend {
-      implementation
-      namespace
-      ttlSeconds
-    }
-    stats(windowSeconds: $windowSeconds) {
-      seen
-      unique
-      duplicates
-      exact
-      grainSeconds
-      liveKeys
+}
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<ActionCallsQuery, ActionCallsQueryVariables>;
+export const ActionPermissionsDocument = new TypedDocumentString(`
+    query ActionPermissions($userId: ID!, $actions: [String!]!) {
+  actionPermissions(userId: $userId, actions: $actions) {
+    action
+    callers {
+      kind
+      verdict
+      message
     }
   }
 }
-    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
+    `) as unknown as TypedDocumentString<ActionPermissionsQuery, ActionPermissionsQueryVariables>;
+export const AgentCallsDocument = new TypedDocumentString(`
+    query AgentCalls {
+  commands(filter: { callerKind: MCP }, order: NEWEST, first: 500) {
+    ...CallsPart
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}`) as unknown as TypedDocumentString<AgentCallsQuery, AgentCallsQueryVariables>;
+export const ActionDetailsDocument = new TypedDocumentString(`
+    query ActionDetails($userId: ID!, $clientId: ID!) {
+  connection(userId: $userId, clientId: $clientId) {
+    actions {
+      items {
+        name
+        version
+        description
+        schema
+        checksArguments
+        guards {
+          approval
+          lease
+        }
+        effects {
+          readOnly
+          destructive
+          idempotent
+          openWorld
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ActionDetailsQuery, ActionDetailsQueryVariables>;
+export const ActionsOfUserDocument = new TypedDocumentString(`
+    query ActionsOfUser($userId: ID!) {
+  connections(userId: $userId, first: 20) {
+    nodes {
+      userId
+      clientId
+      actions {
+        items {
+          name
+          summary
+          version
+        }
+      }
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}`) as unknown as TypedDocumentString<ActionsOfUserQuery, ActionsOfUserQueryVariables>;
+export const InvokeTargetDocument = new TypedDocumentString(`
+    query InvokeTarget($userId: ID!, $clientId: ID!) {
+  connection(userId: $userId, clientId: $clientId) {
+    knowsPlaces
+    contexts(first: 100) {
+      nodes {
+        contextId
+        title
+        status
+      }
+    }
+    actions {
+      items {
+        name
+        summary
+        schema
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<InvokeTargetQuery, InvokeTargetQueryVariables>;
+export const InvokeDocument = new TypedDocumentString(`
+    mutation Invoke($input: InvokeActionInput!) {
+  invokeAction(input: $input) {
+    __typename
+    ...InvocationPart
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}
+fragment InvocationPart on Invocation {
+  outcome
+  stage
+  execution
+  error {
+    code
+    message
+  }
+  result
+}`) as unknown as TypedDocumentString<InvokeMutation, InvokeMutationVariables>;
+export const AwaitCallDocument = new TypedDocumentString(`
+    mutation AwaitCall($userId: ID!, $clientId: ID!, $commandId: ID!, $withinMs: Int!) {
+  awaitCommand(
+    userId: $userId
+    clientId: $clientId
+    commandId: $commandId
+    withinMs: $withinMs
+  ) {
+    __typename
+    ...InvocationPart
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}
+fragment InvocationPart on Invocation {
+  outcome
+  stage
+  execution
+  error {
+    code
+    message
+  }
+  result
+}`) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
+export const CallStagesDocument = new TypedDocumentString(`
+    query CallStages($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    delivery {
+      admittedAt
+      queuedAt
+      dispatchedAt
+      acknowledgedAt
+      terminalAt
+      outcome
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<CallStagesQuery, CallStagesQueryVariables>;
+export const PreflightDocument = new TypedDocumentString(`
+    query Preflight($input: InvokeActionInput!) {
+  preflightInvocation(input: $input) {
+    wouldAdmit
+    asOf
+    firstRefusal {
+      code
+      message
+    }
+    layers {
+      layer
+      verdict
+      message
+      askedOf
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<PreflightQuery, PreflightQueryVariables>;
 export const AuditDocument = new TypedDocumentString(`
     query Audit($filter: AuditFilter, $first: Int!, $after: String) {
   auditEvents(filter: $filter, first: $first, after: $after) {
@@ -3145,226 +2382,6 @@ export const AuditCheckDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<AuditCheckQuery, AuditCheckQueryVariables>;
-export const ViewerDocument = new TypedDocumentString(`
-    query Viewer {
-  viewer {
-    kind
-    name
-    userId
-    scopes
-    expiresAt
-    nodeId
-    mode
-  }
-  server {
-    traceUrl
-  }
-}
-    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
-export const ShellDocument = new TypedDocumentString(`
-    query Shell($isAdmin: Boolean!) {
-  ...WaitCounts
-  delivery @include(if: $isAdmin) {
-    nodes(first: 100) {
-      nodes {
-        ...NodeRow
-      }
-    }
-  }
-}
-    fragment WaitCounts on Query {
-  pendingRpcCount {
-    count
-  }
-  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
-    count
-  }
-}
-fragment NodeRow on DispatcherNode {
-  nodeId
-  stale
-  draining
-  updatedAt
-  startedAt
-  links
-  connectionWaiters
-  unfinishedCommands
-}`) as unknown as TypedDocumentString<ShellQuery, ShellQueryVariables>;
-export const SearchOfAdminDocument = new TypedDocumentString(`
-    query SearchOfAdmin($text: String!) {
-  users(text: $text, first: 4) {
-    nodes {
-      userId
-    }
-  }
-  actions(text: $text) {
-    items {
-      action {
-        name
-      }
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<SearchOfAdminQuery, SearchOfAdminQueryVariables>;
-export const SearchOfUserDocument = new TypedDocumentString(`
-    query SearchOfUser {
-  connections(first: 50) {
-    nodes {
-      actionNames
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<SearchOfUserQuery, SearchOfUserQueryVariables>;
-export const OverviewDocument = new TypedDocumentString(`
-    query Overview {
-  delivery {
-    summary {
-      sampleSize
-      sampledOldestQueuedAgeMs
-    }
-    nodes(first: 100) {
-      nodes {
-        ...NodeRow
-        version
-      }
-      completeness {
-        ...CompletenessPart
-      }
-    }
-    tenants(first: 100) {
-      nodes {
-        scopeId
-        reservedCommands
-        limit
-      }
-    }
-  }
-  ...WaitCounts
-  pendingRpcs(first: 5) {
-    ...WaitsPart
-  }
-  topClients(by: RECONNECTS, first: 5) {
-    items {
-      ...RankedRow
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}
-fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}
-fragment WaitsPart on PendingRpcConnection {
-  nodes {
-    ...WaitRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-}
-fragment WaitCounts on Query {
-  pendingRpcCount {
-    count
-  }
-  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
-    count
-  }
-}
-fragment NodeRow on DispatcherNode {
-  nodeId
-  stale
-  draining
-  updatedAt
-  startedAt
-  links
-  connectionWaiters
-  unfinishedCommands
-}
-fragment WaitRow on PendingRpc {
-  rpcId
-  userId
-  clientId
-  commandId
-  action
-  stage
-  waitFor
-  caller {
-    ...CallerPart
-  }
-  createdAt
-  timesOutAt
-  connectDeadline
-  nodeId
-  callerNodeId
-  instanceMismatch {
-    observedAt
-  }
-}
-fragment CallerPart on CommandCaller {
-  kind
-  name
-  program
-}
-fragment RankedRow on SampledClient {
-  userId
-  clientId
-  queued
-  inFlight
-  pendingRpcCount
-  reconnectsLastHour
-  connection {
-    clientType
-    status
-    nodeId
-    lastSeenAt
-    disconnectCause
-  }
-}`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
-export const OverviewSeriesDocument = new TypedDocumentString(`
-    query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
-  series(names: $names, windowSeconds: $windowSeconds, stepSeconds: $stepSeconds) {
-    items {
-      name
-      label
-      from
-      stepSeconds
-      points
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-  whole: series(
-    names: ["command_p50", "command_p99"]
-    windowSeconds: $windowSeconds
-    stepSeconds: $windowSeconds
-  ) {
-    items {
-      name
-      label
-      points
-    }
-  }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}`) as unknown as TypedDocumentString<OverviewSeriesQuery, OverviewSeriesQueryVariables>;
 export const CallsDocument = new TypedDocumentString(`
     query Calls($filter: DeliveryFilter, $first: Int!, $after: String) {
   commands(filter: $filter, order: NEWEST, first: $first, after: $after) {
@@ -3444,29 +2461,6 @@ export const BulkCallsDocument = new TypedDocumentString(`
   endCursor
   hasNextPage
 }`) as unknown as TypedDocumentString<BulkCallsQuery, BulkCallsQueryVariables>;
-export const ClientNamesDocument = new TypedDocumentString(`
-    query ClientNames($userId: ID, $nodeId: ID, $text: String, $first: Int!, $after: String) {
-  connections(
-    userId: $userId
-    nodeId: $nodeId
-    text: $text
-    first: $first
-    after: $after
-  ) {
-    nodes {
-      userId
-      clientId
-      status
-    }
-    pageInfo {
-      ...PageInfoPart
-    }
-  }
-}
-    fragment PageInfoPart on PageInfo {
-  endCursor
-  hasNextPage
-}`) as unknown as TypedDocumentString<ClientNamesQuery, ClientNamesQueryVariables>;
 export const CallPageDocument = new TypedDocumentString(`
     query CallPage($userId: ID!, $clientId: ID!, $commandId: ID!) {
   command(userId: $userId, clientId: $clientId, commandId: $commandId) {
@@ -4060,132 +3054,44 @@ export const DisconnectClientDocument = new TypedDocumentString(`
   code
   message
 }`) as unknown as TypedDocumentString<DisconnectClientMutation, DisconnectClientMutationVariables>;
-export const PausesDocument = new TypedDocumentString(`
-    query Pauses($first: Int!) {
-  pauses(first: $first) {
+export const ClientNamesDocument = new TypedDocumentString(`
+    query ClientNames($userId: ID, $nodeId: ID, $text: String, $first: Int!, $after: String) {
+  connections(
+    userId: $userId
+    nodeId: $nodeId
+    text: $text
+    first: $first
+    after: $after
+  ) {
     nodes {
-      ...PauseRow
-    }
-    completeness {
-      ...CompletenessPart
-    }
-  }
-}
-    fragment PauseRow on Pause {
-  pauseId
-  userId
-  clientId
-  callerKind
-  caller
-  action
-  label
-  reason
-  by {
-    kind
-    name
-  }
-  since
-  until
-}
-fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}`) as unknown as TypedDocumentString<PausesQuery, PausesQueryVariables>;
-export const PauseReachDocument = new TypedDocumentString(`
-    query PauseReach($cover: PauseCoverInput!) {
-  pauseReach(cover: $cover) {
-    clients
-    queued
-    running
-  }
-}
-    `) as unknown as TypedDocumentString<PauseReachQuery, PauseReachQueryVariables>;
-export const PauseCallsDocument = new TypedDocumentString(`
-    mutation PauseCalls($input: PauseCallsInput!) {
-  pauseCalls(input: $input) {
-    __typename
-    ... on PauseReceipt {
-      cancelled
-      asked
-      partial
-      silent
-    }
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<PauseCallsMutation, PauseCallsMutationVariables>;
-export const ResumeCallsDocument = new TypedDocumentString(`
-    mutation ResumeCalls($pauseId: ID!) {
-  resumeCalls(pauseId: $pauseId) {
-    __typename
-    ... on ResumeReceipt {
-      partial
-      silent
-    }
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}`) as unknown as TypedDocumentString<ResumeCallsMutation, ResumeCallsMutationVariables>;
-export const ActionSampleDocument = new TypedDocumentString(`
-    query ActionSample($name: String) {
-  actions(name: $name) {
-    complete
-    items {
       userId
       clientId
-      action {
-        name
-        summary
-        version
-      }
+      status
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+  }
+}
+    fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<ClientNamesQuery, ClientNamesQueryVariables>;
+export const ContextsDocument = new TypedDocumentString(`
+    query Contexts($filter: ContextFilter, $first: Int!, $after: String) {
+  contexts(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...ContextRow
+    }
+    pageInfo {
+      ...PageInfoPart
     }
     completeness {
       ...CompletenessPart
     }
   }
-}
-    fragment CompletenessPart on Completeness {
-  complete
-  sources {
-    nodeId
-    observed
-    limit
-    complete
-    reason
-  }
-}`) as unknown as TypedDocumentString<ActionSampleQuery, ActionSampleQueryVariables>;
-export const ActionCallsDocument = new TypedDocumentString(`
-    query ActionCalls($filter: DeliveryFilter) {
-  delivery {
-    latest: commands(filter: $filter, order: NEWEST, first: 10) {
-      ...CallsPart
-    }
-    measured: commands(filter: $filter, order: NEWEST, first: 1000) {
-      nodes {
-        outcome
-        durationMs
-      }
-      pageInfo {
-        ...PageInfoPart
-      }
-      completeness {
-        ...CompletenessPart
-      }
-    }
+  contextCount(filter: $filter) {
+    count
   }
 }
     fragment CompletenessPart on Completeness {
@@ -4202,62 +3108,41 @@ fragment PageInfoPart on PageInfo {
   endCursor
   hasNextPage
 }
-fragment CallsPart on DeliveryRecordConnection {
-  nodes {
-    ...CallRow
-  }
-  pageInfo {
-    ...PageInfoPart
-  }
-  completeness {
-    ...CompletenessPart
-  }
-}
 fragment CallerPart on CommandCaller {
   kind
   name
   program
 }
-fragment CallRow on DeliveryRecord {
+fragment ContextRow on ExecutionContext {
   userId
   clientId
-  commandId
-  action
-  caller {
-    ...CallerPart
-  }
-  stage
-  outcome
-  reason
-  execution
-  admittedAt
-  terminalAt
-  durationMs
-  code
-  message
-  queuedAt
-  connectDeadline
-  deadline
-  nodeId
-  scopeId
-  lateResults
-  lastProvenStage
-}`) as unknown as TypedDocumentString<ActionCallsQuery, ActionCallsQueryVariables>;
-export const ActionPermissionsDocument = new TypedDocumentString(`
-    query ActionPermissions($userId: ID!, $actions: [String!]!) {
-  actionPermissions(userId: $userId, actions: $actions) {
+  contextId
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+  command {
+    commandId
     action
-    callers {
-      kind
-      verdict
-      message
+    delivery {
+      admittedAt
+      outcome
+      caller {
+        ...CallerPart
+      }
     }
   }
-}
-    `) as unknown as TypedDocumentString<ActionPermissionsQuery, ActionPermissionsQueryVariables>;
-export const AgentCallsDocument = new TypedDocumentString(`
-    query AgentCalls {
-  commands(filter: { callerKind: MCP }, order: NEWEST, first: 500) {
+}`) as unknown as TypedDocumentString<ContextsQuery, ContextsQueryVariables>;
+export const PlacePageDocument = new TypedDocumentString(`
+    query PlacePage($userId: ID!, $clientId: ID!, $contextId: ID!, $calls: DeliveryFilter) {
+  context(userId: $userId, clientId: $clientId, contextId: $contextId) {
+    ...ContextRow
+    metadata
+  }
+  commands(filter: $calls, order: NEWEST, first: 20) {
     ...CallsPart
   }
 }
@@ -4315,45 +3200,371 @@ fragment CallRow on DeliveryRecord {
   scopeId
   lateResults
   lastProvenStage
-}`) as unknown as TypedDocumentString<AgentCallsQuery, AgentCallsQueryVariables>;
-export const ActionDetailsDocument = new TypedDocumentString(`
-    query ActionDetails($userId: ID!, $clientId: ID!) {
-  connection(userId: $userId, clientId: $clientId) {
-    actions {
-      items {
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+  command {
+    commandId
+    action
+    delivery {
+      admittedAt
+      outcome
+      caller {
+        ...CallerPart
+      }
+    }
+  }
+}`) as unknown as TypedDocumentString<PlacePageQuery, PlacePageQueryVariables>;
+export const WindowsDocument = new TypedDocumentString(`
+    query Windows($filter: BrowserWindowFilter, $first: Int!, $after: String) {
+  browserWindows(filter: $filter, first: $first, after: $after) {
+    nodes {
+      ...WindowRow
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  browserWindowCount(filter: $filter) {
+    count
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  reportedAt
+}`) as unknown as TypedDocumentString<WindowsQuery, WindowsQueryVariables>;
+export const DevicesDocument = new TypedDocumentString(`
+    query Devices($userId: ID, $first: Int!, $after: String) {
+  devices(userId: $userId, first: $first, after: $after) {
+    nodes {
+      ...DeviceRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment DeviceRow on Device {
+  userId
+  clientId
+  name
+  clientType
+  actions
+  enrolledAt
+  enrolledBy
+  usedAt
+  revoked
+  connection {
+    status
+    nodeId
+  }
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<DevicesQuery, DevicesQueryVariables>;
+export const LookUpEnrolmentDocument = new TypedDocumentString(`
+    mutation LookUpEnrolment($userCode: String!) {
+  lookUpEnrolment(userCode: $userCode) {
+    __typename
+    ... on OpenEnrolment {
+      name
+      clientType
+      actions
+      network
+      at
+      expiresAt
+    }
+    ...CodeRefusalPart
+  }
+}
+    fragment CodeRefusalPart on Refusal {
+  ...RefusalPart
+  retryAfterMs
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<LookUpEnrolmentMutation, LookUpEnrolmentMutationVariables>;
+export const DecideEnrolmentDocument = new TypedDocumentString(`
+    mutation DecideEnrolment($input: DecideEnrolmentInput!) {
+  decideEnrolment(input: $input) {
+    __typename
+    ... on EnrolmentDecision {
+      device {
+        userId
+        clientId
         name
-        version
-        description
-        schema
-        checksArguments
-        guards {
-          approval
-          lease
-        }
-        effects {
-          readOnly
-          destructive
-          idempotent
-          openWorld
-        }
+      }
+    }
+    ...CodeRefusalPart
+  }
+}
+    fragment CodeRefusalPart on Refusal {
+  ...RefusalPart
+  retryAfterMs
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<DecideEnrolmentMutation, DecideEnrolmentMutationVariables>;
+export const RenameDeviceDocument = new TypedDocumentString(`
+    mutation RenameDevice($userId: ID!, $clientId: ID!, $deviceName: String!) {
+  renameDevice(userId: $userId, clientId: $clientId, deviceName: $deviceName) {
+    __typename
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RenameDeviceMutation, RenameDeviceMutationVariables>;
+export const RemoveDeviceDocument = new TypedDocumentString(`
+    mutation RemoveDevice($userId: ID!, $clientId: ID!, $reason: String) {
+  removeDevice(userId: $userId, clientId: $clientId, reason: $reason) {
+    __typename
+    ...RevocationReceiptPart
+    ...RefusalPart
+  }
+}
+    fragment RevocationReceiptPart on RevocationReceipt {
+  links
+  sockets
+  cancelled
+  nodes
+  silent
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RemoveDeviceMutation, RemoveDeviceMutationVariables>;
+export const RevocationsDocument = new TypedDocumentString(`
+    query Revocations($first: Int!, $after: String) {
+  revocations(first: $first, after: $after) {
+    nodes {
+      ...RevocationRow
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment RevocationRow on Revocation {
+  revocationId
+  userId
+  clientId
+  tokenId
+  issuedBefore
+  reason
+  who
+  at
+  expiresAt
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<RevocationsQuery, RevocationsQueryVariables>;
+export const RevokeTokensDocument = new TypedDocumentString(`
+    mutation RevokeTokens($input: RevokeInput!) {
+  revoke(input: $input) {
+    __typename
+    ...RevocationReceiptPart
+    ...RefusalPart
+  }
+}
+    fragment RevocationReceiptPart on RevocationReceipt {
+  links
+  sockets
+  cancelled
+  nodes
+  silent
+}
+fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RevokeTokensMutation, RevokeTokensMutationVariables>;
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  viewer {
+    kind
+    name
+    userId
+    scopes
+    expiresAt
+    nodeId
+    mode
+  }
+  server {
+    traceUrl
+  }
+}
+    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const ShellDocument = new TypedDocumentString(`
+    query Shell($isAdmin: Boolean!) {
+  ...WaitCounts
+  delivery @include(if: $isAdmin) {
+    nodes(first: 100) {
+      nodes {
+        ...NodeRow
       }
     }
   }
 }
-    `) as unknown as TypedDocumentString<ActionDetailsQuery, ActionDetailsQueryVariables>;
-export const ActionsOfUserDocument = new TypedDocumentString(`
-    query ActionsOfUser($userId: ID!) {
-  connections(userId: $userId, first: 20) {
+    fragment WaitCounts on Query {
+  pendingRpcCount {
+    count
+  }
+  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
+    count
+  }
+}
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  draining
+  updatedAt
+  startedAt
+  links
+  connectionWaiters
+  unfinishedCommands
+}`) as unknown as TypedDocumentString<ShellQuery, ShellQueryVariables>;
+export const SearchOfAdminDocument = new TypedDocumentString(`
+    query SearchOfAdmin($text: String!) {
+  users(text: $text, first: 4) {
     nodes {
       userId
-      clientId
-      actions {
-        items {
-          name
-          summary
-          version
-        }
+    }
+  }
+  actions(text: $text) {
+    items {
+      action {
+        name
       }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<SearchOfAdminQuery, SearchOfAdminQueryVariables>;
+export const SearchOfUserDocument = new TypedDocumentString(`
+    query SearchOfUser {
+  connections(first: 50) {
+    nodes {
+      actionNames
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<SearchOfUserQuery, SearchOfUserQueryVariables>;
+export const StreamsDocument = new TypedDocumentString(`
+    query Streams($userId: ID!, $prefix: String, $first: Int!, $after: String) {
+  streams(userId: $userId, prefix: $prefix, first: $first, after: $after) {
+    ...StreamsPart
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment StreamsPart on StreamConnection {
+  nodes {
+    ...StreamRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}`) as unknown as TypedDocumentString<StreamsQuery, StreamsQueryVariables>;
+export const NewestStreamsDocument = new TypedDocumentString(`
+    query NewestStreams {
+  users(first: 50) {
+    nodes {
+      userId
+      streams(first: 20) {
+        ...StreamsPart
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
     }
     completeness {
       ...CompletenessPart
@@ -4369,61 +3580,118 @@ export const ActionsOfUserDocument = new TypedDocumentString(`
     complete
     reason
   }
-}`) as unknown as TypedDocumentString<ActionsOfUserQuery, ActionsOfUserQueryVariables>;
-export const InvokeTargetDocument = new TypedDocumentString(`
-    query InvokeTarget($userId: ID!, $clientId: ID!) {
-  connection(userId: $userId, clientId: $clientId) {
-    knowsPlaces
-    contexts(first: 100) {
-      nodes {
-        contextId
-        title
-        status
-      }
-    }
-    actions {
-      items {
-        name
-        summary
-        schema
-      }
-    }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment StreamsPart on StreamConnection {
+  nodes {
+    ...StreamRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
   }
 }
-    `) as unknown as TypedDocumentString<InvokeTargetQuery, InvokeTargetQueryVariables>;
-export const InvokeDocument = new TypedDocumentString(`
-    mutation Invoke($input: InvokeActionInput!) {
-  invokeAction(input: $input) {
-    __typename
-    ...InvocationPart
-    ...RefusalPart
-  }
-}
-    fragment RefusalPart on Refusal {
-  by
-  code
-  message
-}
-fragment InvocationPart on Invocation {
-  outcome
-  stage
-  execution
-  error {
-    code
-    message
-  }
-  result
-}`) as unknown as TypedDocumentString<InvokeMutation, InvokeMutationVariables>;
-export const AwaitCallDocument = new TypedDocumentString(`
-    mutation AwaitCall($userId: ID!, $clientId: ID!, $commandId: ID!, $withinMs: Int!) {
-  awaitCommand(
-    userId: $userId
-    clientId: $clientId
-    commandId: $commandId
-    withinMs: $withinMs
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}`) as unknown as TypedDocumentString<NewestStreamsQuery, NewestStreamsQueryVariables>;
+export const MessagesDocument = new TypedDocumentString(`
+    query Messages($stream: String!, $kinds: [MessageKind!], $afterTime: DateTime, $beforeTime: DateTime, $order: MessageOrder!, $first: Int!, $after: String) {
+  messages(
+    stream: $stream
+    kinds: $kinds
+    afterTime: $afterTime
+    beforeTime: $beforeTime
+    order: $order
+    first: $first
+    after: $after
   ) {
+    nodes {
+      ...LinkRow
+      ...MessageRow
+      commandId
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment MessageRow on Message {
+  id
+  at
+  kind
+  payloadBytes
+  payloadState
+  error {
+    message
+  }
+}
+fragment LinkRow on Message {
+  id
+  kind
+  at
+  clientId
+  instanceId
+  error {
+    message
+  }
+  link {
+    epoch
+    nodeId
+    cause
+    openMs
+    previousInstanceId
+  }
+}`) as unknown as TypedDocumentString<MessagesQuery, MessagesQueryVariables>;
+export const RevealMessageDocument = new TypedDocumentString(`
+    query RevealMessage($id: ID!) {
+  node(id: $id) {
+    ... on Message {
+      payloadState(include: true)
+      payload(include: true)
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<RevealMessageQuery, RevealMessageQueryVariables>;
+export const RevealResultDocument = new TypedDocumentString(`
+    query RevealResult($userId: ID!, $clientId: ID!, $commandId: ID!) {
+  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+    result(reveal: true)
+  }
+}
+    `) as unknown as TypedDocumentString<RevealResultQuery, RevealResultQueryVariables>;
+export const RevealPayloadDocument = new TypedDocumentString(`
+    mutation RevealPayload($input: RevealPayloadInput!) {
+  revealPayload(input: $input) {
     __typename
-    ...InvocationPart
+    ... on RevealedPayload {
+      value
+    }
     ...RefusalPart
   }
 }
@@ -4431,46 +3699,778 @@ export const AwaitCallDocument = new TypedDocumentString(`
   by
   code
   message
-}
-fragment InvocationPart on Invocation {
-  outcome
-  stage
-  execution
-  error {
-    code
-    message
+}`) as unknown as TypedDocumentString<RevealPayloadMutation, RevealPayloadMutationVariables>;
+export const NodesDocument = new TypedDocumentString(`
+    query Nodes {
+  server {
+    durability {
+      kind
+      sync
+      bytes
+      full
+      snapshotAt
+      away {
+        since
+        clean
+        lost
+      }
+    }
   }
-  result
-}`) as unknown as TypedDocumentString<AwaitCallMutation, AwaitCallMutationVariables>;
-export const CallStagesDocument = new TypedDocumentString(`
-    query CallStages($userId: ID!, $clientId: ID!, $commandId: ID!) {
-  command(userId: $userId, clientId: $clientId, commandId: $commandId) {
+  delivery {
+    nodes(first: 100) {
+      nodes {
+        ...NodeRow
+        version
+        policyDigest
+        policyFault
+        memoryBytes
+        eventLoopDelayMs
+        mailboxListenerAlive
+        reconciliationAlive
+        counters {
+          name
+          value
+        }
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  draining
+  updatedAt
+  startedAt
+  links
+  connectionWaiters
+  unfinishedCommands
+}`) as unknown as TypedDocumentString<NodesQuery, NodesQueryVariables>;
+export const DrainNodeDocument = new TypedDocumentString(`
+    mutation DrainNode($nodeId: ID!, $withinMs: Int!, $reason: String) {
+  drainNode(nodeId: $nodeId, withinMs: $withinMs, reason: $reason) {
+    __typename
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<DrainNodeMutation, DrainNodeMutationVariables>;
+export const CapacityDocument = new TypedDocumentString(`
+    query Capacity($first: Int!, $after: String) {
+  delivery {
+    summary {
+      trackedCommands
+      dueCommands
+      sampleSize
+      sampledOldestQueuedAgeMs
+    }
+    tenants(first: $first, after: $after) {
+      nodes {
+        scopeId
+        reservedCommands
+        limit
+        oldestDeadline
+        holders {
+          userId
+          clientId
+          commandId
+        }
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<CapacityQuery, CapacityQueryVariables>;
+export const DedupDocument = new TypedDocumentString(`
+    query Dedup($windowSeconds: Int!) {
+  dedup {
+    backend {
+      implementation
+      namespace
+      ttlSeconds
+    }
+    stats(windowSeconds: $windowSeconds) {
+      seen
+      unique
+      duplicates
+      exact
+      grainSeconds
+      liveKeys
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<DedupQuery, DedupQueryVariables>;
+export const OverviewDocument = new TypedDocumentString(`
+    query Overview {
+  delivery {
+    summary {
+      sampleSize
+      sampledOldestQueuedAgeMs
+    }
+    nodes(first: 100) {
+      nodes {
+        ...NodeRow
+        version
+      }
+      completeness {
+        ...CompletenessPart
+      }
+    }
+    tenants(first: 100) {
+      nodes {
+        scopeId
+        reservedCommands
+        limit
+      }
+    }
+  }
+  ...WaitCounts
+  pendingRpcs(first: 5) {
+    ...WaitsPart
+  }
+  topClients(by: RECONNECTS, first: 5) {
+    items {
+      ...RankedRow
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WaitsPart on PendingRpcConnection {
+  nodes {
+    ...WaitRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+}
+fragment WaitCounts on Query {
+  pendingRpcCount {
+    count
+  }
+  longWaits: pendingRpcCount(filter: { minAgeMs: 60000 }) {
+    count
+  }
+}
+fragment NodeRow on DispatcherNode {
+  nodeId
+  stale
+  draining
+  updatedAt
+  startedAt
+  links
+  connectionWaiters
+  unfinishedCommands
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  stage
+  waitFor
+  caller {
+    ...CallerPart
+  }
+  createdAt
+  timesOutAt
+  connectDeadline
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    observedAt
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment RankedRow on SampledClient {
+  userId
+  clientId
+  queued
+  inFlight
+  pendingRpcCount
+  reconnectsLastHour
+  connection {
+    clientType
+    status
+    nodeId
+    lastSeenAt
+    disconnectCause
+  }
+}`) as unknown as TypedDocumentString<OverviewQuery, OverviewQueryVariables>;
+export const OverviewSeriesDocument = new TypedDocumentString(`
+    query OverviewSeries($names: [String!]!, $windowSeconds: Int!, $stepSeconds: Int) {
+  series(names: $names, windowSeconds: $windowSeconds, stepSeconds: $stepSeconds) {
+    items {
+      name
+      label
+      from
+      stepSeconds
+      points
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+  whole: series(
+    names: ["command_p50", "command_p99"]
+    windowSeconds: $windowSeconds
+    stepSeconds: $windowSeconds
+  ) {
+    items {
+      name
+      label
+      points
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}`) as unknown as TypedDocumentString<OverviewSeriesQuery, OverviewSeriesQueryVariables>;
+export const PausesDocument = new TypedDocumentString(`
+    query Pauses($first: Int!) {
+  pauses(first: $first) {
+    nodes {
+      ...PauseRow
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PauseRow on Pause {
+  pauseId
+  userId
+  clientId
+  callerKind
+  caller
+  action
+  label
+  reason
+  by {
+    kind
+    name
+  }
+  since
+  until
+}`) as unknown as TypedDocumentString<PausesQuery, PausesQueryVariables>;
+export const PauseReachDocument = new TypedDocumentString(`
+    query PauseReach($cover: PauseCoverInput!) {
+  pauseReach(cover: $cover) {
+    clients
+    queued
+    running
+  }
+}
+    `) as unknown as TypedDocumentString<PauseReachQuery, PauseReachQueryVariables>;
+export const PauseCallsDocument = new TypedDocumentString(`
+    mutation PauseCalls($input: PauseCallsInput!) {
+  pauseCalls(input: $input) {
+    __typename
+    ... on PauseReceipt {
+      cancelled
+      asked
+      partial
+      silent
+    }
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<PauseCallsMutation, PauseCallsMutationVariables>;
+export const ResumeCallsDocument = new TypedDocumentString(`
+    mutation ResumeCalls($pauseId: ID!) {
+  resumeCalls(pauseId: $pauseId) {
+    __typename
+    ... on ResumeReceipt {
+      partial
+      silent
+    }
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<ResumeCallsMutation, ResumeCallsMutationVariables>;
+export const SitesDocument = new TypedDocumentString(`
+    query Sites($userId: ID, $first: Int!, $after: String) {
+  sites(userId: $userId, first: $first, after: $after) {
+    nodes {
+      ...SiteRow
+      sessions(first: 5) {
+        nodes {
+          state
+        }
+        pageInfo {
+          ...PageInfoPart
+        }
+      }
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment SiteRow on Site {
+  siteId
+  owner
+  title
+  mode
+  clientId
+  hostConnected
+  eventNames
+  actions
+  registeredAt
+  capabilityProfile {
+    actionInvocation
+    sharing
+  }
+}`) as unknown as TypedDocumentString<SitesQuery, SitesQueryVariables>;
+export const SitePageDocument = new TypedDocumentString(`
+    query SitePage($owner: ID!, $siteId: ID!) {
+  site(owner: $owner, siteId: $siteId) {
+    ...SiteRow
+    sessions(first: 20) {
+      nodes {
+        sessionId
+        state
+        openedAt
+        expiresAt
+        subscribers
+        grants {
+          grantId
+          actions
+          events
+          share
+          expiresAt
+          revokedAt
+          parentId
+        }
+      }
+    }
+  }
+}
+    fragment SiteRow on Site {
+  siteId
+  owner
+  title
+  mode
+  clientId
+  hostConnected
+  eventNames
+  actions
+  registeredAt
+  capabilityProfile {
+    actionInvocation
+    sharing
+  }
+}`) as unknown as TypedDocumentString<SitePageQuery, SitePageQueryVariables>;
+export const CloseSessionDocument = new TypedDocumentString(`
+    mutation CloseSession($sessionId: ID!) {
+  closeSiteSession(sessionId: $sessionId) {
+    __typename
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<CloseSessionMutation, CloseSessionMutationVariables>;
+export const RevokeGrantDocument = new TypedDocumentString(`
+    mutation RevokeGrant($sessionId: ID!, $grantId: ID!) {
+  revokeGrant(sessionId: $sessionId, grantId: $grantId) {
+    __typename
+    ...RefusalPart
+  }
+}
+    fragment RefusalPart on Refusal {
+  by
+  code
+  message
+}`) as unknown as TypedDocumentString<RevokeGrantMutation, RevokeGrantMutationVariables>;
+export const UsersDocument = new TypedDocumentString(`
+    query Users($first: Int!, $after: String) {
+  users(first: $first, after: $after) {
+    nodes {
+      userId
+      connectionCount
+      streamCount
+      pendingRpcCount
+    }
+    pageInfo {
+      ...PageInfoPart
+    }
+    completeness {
+      ...CompletenessPart
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
+export const UserTimeLineDocument = new TypedDocumentString(`
+    query UserTimeLine($userId: ID!, $to: DeliveryFilter, $by: DeliveryFilter, $acts: AuditFilter, $first: Int!) {
+  to: commands(filter: $to, order: NEWEST, first: $first) {
+    ...CallsPart
+  }
+  by: commands(filter: $by, order: NEWEST, first: $first) {
+    ...CallsPart
+  }
+  acts: auditEvents(filter: $acts, first: $first) {
+    ...ActsPart
+  }
+  streams(userId: $userId, first: 100) {
+    ...StreamsPart
+  }
+}
+    fragment ActsPart on AuditEventConnection {
+  nodes {
+    ...AuditRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment AuditRow on AuditEvent {
+  id
+  at
+  who
+  action
+  reason
+  outcome
+  node
+  requestId
+  subject {
+    userId
+    clientId
+    commandId
+    messageId
+    nodeId
+    stream
+  }
+}
+fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment CallsPart on DeliveryRecordConnection {
+  nodes {
+    ...CallRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment StreamsPart on StreamConnection {
+  nodes {
+    ...StreamRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+  completeness {
+    ...CompletenessPart
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment CallRow on DeliveryRecord {
+  userId
+  clientId
+  commandId
+  action
+  caller {
+    ...CallerPart
+  }
+  stage
+  outcome
+  reason
+  execution
+  admittedAt
+  terminalAt
+  durationMs
+  code
+  message
+  queuedAt
+  connectDeadline
+  deadline
+  nodeId
+  scopeId
+  lateResults
+  lastProvenStage
+}
+fragment StreamRow on Stream {
+  key
+  suffix
+  messageCount
+  firstAt
+  lastAt
+}`) as unknown as TypedDocumentString<UserTimeLineQuery, UserTimeLineQueryVariables>;
+export const UserPageDocument = new TypedDocumentString(`
+    query UserPage($userId: ID!) {
+  user(userId: $userId) {
+    userId
+    connectionCount
+    streamCount
+    pendingRpcCount
+    completeness {
+      ...CompletenessPart
+    }
+    connections(first: 20) {
+      nodes {
+        ...ClientRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    pendingRpcs(first: 10) {
+      ...WaitsPart
+    }
+    browserWindows(first: 10) {
+      nodes {
+        ...WindowRow
+      }
+      pageInfo {
+        ...PageInfoPart
+      }
+    }
+    workers(first: 20) {
+      idle {
+        ...ContextRow
+      }
+      assigned {
+        ...ContextRow
+      }
+    }
+    sites(first: 10) {
+      nodes {
+        siteId
+        title
+        hostConnected
+      }
+    }
+  }
+}
+    fragment CompletenessPart on Completeness {
+  complete
+  sources {
+    nodeId
+    observed
+    limit
+    complete
+    reason
+  }
+}
+fragment PageInfoPart on PageInfo {
+  endCursor
+  hasNextPage
+}
+fragment WaitsPart on PendingRpcConnection {
+  nodes {
+    ...WaitRow
+  }
+  pageInfo {
+    ...PageInfoPart
+  }
+}
+fragment ClientRow on ConnectionSnapshot {
+  userId
+  clientId
+  clientType
+  instanceId
+  nodeId
+  status
+  heartbeat
+  connectedAt
+  lastSeenAt
+  disconnectedAt
+  disconnectCause
+  inFlight
+  queued
+  actionNames
+}
+fragment WaitRow on PendingRpc {
+  rpcId
+  userId
+  clientId
+  commandId
+  action
+  stage
+  waitFor
+  caller {
+    ...CallerPart
+  }
+  createdAt
+  timesOutAt
+  connectDeadline
+  nodeId
+  callerNodeId
+  instanceMismatch {
+    observedAt
+  }
+}
+fragment CallerPart on CommandCaller {
+  kind
+  name
+  program
+}
+fragment WindowRow on BrowserWindow {
+  userId
+  clientId
+  windowId
+  type
+  status
+  ownership
+  focused
+  incognito
+  tabCount
+  workerCount
+  idleCount
+  busyCount
+  capacity
+  draining
+  reportedAt
+}
+fragment ContextRow on ExecutionContext {
+  userId
+  clientId
+  contextId
+  windowId
+  status
+  ownership
+  taskId
+  taskAssignedAt
+  title
+  reportedAt
+  command {
+    commandId
+    action
     delivery {
       admittedAt
-      queuedAt
-      dispatchedAt
-      acknowledgedAt
-      terminalAt
       outcome
+      caller {
+        ...CallerPart
+      }
     }
   }
-}
-    `) as unknown as TypedDocumentString<CallStagesQuery, CallStagesQueryVariables>;
-export const PreflightDocument = new TypedDocumentString(`
-    query Preflight($input: InvokeActionInput!) {
-  preflightInvocation(input: $input) {
-    wouldAdmit
-    asOf
-    firstRefusal {
-      code
-      message
-    }
-    layers {
-      layer
-      verdict
-      message
-      askedOf
-    }
-  }
-}
-    `) as unknown as TypedDocumentString<PreflightQuery, PreflightQueryVariables>;
+}`) as unknown as TypedDocumentString<UserPageQuery, UserPageQueryVariables>;

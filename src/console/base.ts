@@ -1,24 +1,26 @@
-/** Makes addresses of the relay and of pages from the address of this script: `<base>/console/assets/<name>.js`. */
+/**
+ * Builds URLs of the relay and of the console's pages from the URL of this script: `<base>/console/assets/<name>.js`.
+ */
 
-// This is a separate statement, because the bundler would take `new URL(text, import.meta.url)` for a file to copy.
+// A separate statement, because the bundler treats `new URL(text, import.meta.url)` as a file to copy.
 const script = import.meta.url;
 
-/** The path of the console, with a slash at its end: `<base>/console/`. */
+/** The path of the console, with a trailing slash: `<base>/console/`. */
 export const CONSOLE_PATH = new URL('../', script).pathname;
 
-/** The base path of the relay without a slash at its end, as in the relay's setting BASE_PATH. */
+/** The base path of the relay without a trailing slash, as in the relay's setting BASE_PATH. */
 export const RELAY_PATH = CONSOLE_PATH.replace(/\/console\/$/, '');
 
-/** Returns the relay's base address, for commands that a person copies. */
+/** Returns the relay's base URL, for commands that a person copies. */
 export const relayUrl = (): string => `${location.origin}${RELAY_PATH}`;
 
-/** Returns the URL path of a page of the console, from a path such as `clients/alice`. */
+/** Returns the URL path of a page of the console. `path`: for example, `clients/alice`. */
 export const pagePath = (path: string): string => `${CONSOLE_PATH}${path}`;
 
-/** Joins path segments, each percent-encoded. */
+/** Percent-encodes path segments and joins them with slashes. */
 export const segments = (...parts: readonly string[]): string => parts.map(encodeURIComponent).join('/');
 
-/** Returns the URL path of a page with these members in its query. */
+/** Returns the URL path of a page with these parameters in its query. */
 export function queryPath(path: string, query: Readonly<Record<string, string>>): string {
   const members = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   return pagePath(`${path}?${members.join('&')}`);

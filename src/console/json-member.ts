@@ -1,4 +1,4 @@
-/** Reads members of JSON that this program did not write. */
+/** Reads members of JSON values that may have any form. */
 
 export function textMember(body: unknown, name: string): string | null {
   const value = memberOf(body, name);

@@ -1,8 +1,9 @@
 /**
- * Starts the console, and shows it in `#root`: the frame around the page of the current URL, or the form that asks for
- * a token.
+ * Starts the console and shows it in `#root`: the page of the current URL inside the common frame, or the sign-in form.
  */
+import './styles/tokens.css';
 import './styles/base.css';
+import './styles/shell.css';
 import './styles/controls.css';
 import './styles/tables.css';
 import './styles/forms.css';
@@ -28,15 +29,16 @@ import { showHiddenCharacters } from './ui/hidden-characters.ts';
 const root = document.querySelector('#root');
 if (!root) throw new Error('The page has no element #root.');
 showHiddenCharacters();
-// The page is first rendered in a task of its own. The task that runs this script also ends the loading of the document,
-// and the browser then lays out whatever is there, so that rendering within it would block the tab twice as long.
+// The first page is rendered in a task of its own. The task that runs this script also completes the loading of the
+// document, after which the browser lays out what is there. Rendering within that task would block the tab twice as
+// long.
 void redeemTicketOfUrl()
   .then(takeTokenOfOtherTab)
   .then(() => setTimeout(() => render(<App />, root)));
 
 function App() {
   useLayoutEffect(listenForKeys, []);
-  // The page of a tab that was signed in before stays mounted behind the form, so that no input or filter is lost.
+  // If the tab was signed in before, its page stays mounted behind the form, so that no input or filter is lost.
   const [wasSignedIn, setWasSignedIn] = useState(signedOut.value === null);
   const out = signedOut.value;
   useEffect(() => setWasSignedIn(out === null || out.why === 'expired'), [out]);
@@ -70,7 +72,7 @@ function Frame() {
   );
 }
 
-/** Handles the key `g` followed by a second key, which opens a page. */
+/** Handles shortcuts of two keys, `g` and a second one, which open a page. */
 function PageKeys() {
   const { route } = useLocation();
   useKeys(Object.fromEntries(shownPages().map(({ key, path }) => [`g ${key}`, () => route(pagePath(path))])));

@@ -1,8 +1,9 @@
 /**
- * Hands the token to another tab of this browser, so that a page can be opened in a second tab. Every script of the
- * origin can read the channel, so tabs share a token only if the relay has its origin to itself: without a base path.
+ * Passes the token to other tabs of this browser, so that a page can be opened in a second tab. All scripts of the
+ * origin can read the channel, so tabs share a token only if the relay does not share its origin, which means that it
+ * has no base path.
  */
-import { recall } from './kept-texts.ts';
+import { recall } from './browser-storage.ts';
 import { token, leave, signIn } from './session.ts';
 import { textMember, memberOf } from './json-member.ts';
 import { tabs, LEFT } from './tab-channel.ts';
@@ -10,18 +11,18 @@ import { tabs, LEFT } from './tab-channel.ts';
 const channel = tabs;
 
 /**
- * The time for which a tab shows no sign-in form while it waits for answers of other tabs, and the time in which answers
- * count: a later one may be for another tab. Milliseconds.
+ * `FIRST_MS`: how long a tab waits for an answer before it shows the sign-in form. `LATEST_MS`: how long an answer
+ * counts, because a later one may be meant for another tab. Milliseconds.
  */
 const FIRST_MS = 250;
 const LATEST_MS = 10_000;
 
-/** When the user did something in this tab last, in epoch milliseconds. */
+/** The time of the user's last activity in this tab, in epoch milliseconds. */
 let usedAt = Date.now();
-/** Whether the user pressed a key or a button in this tab. */
+/** Whether the user has pressed a key or a mouse button in this tab. */
 let isUsed = false;
 for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (usedAt = Date.now()), true);
-// The focus of the window alone: the page itself moves the focus between its elements.
+// Counts only the focus of the window, because the page itself moves the focus between its elements.
 addEventListener('focus', () => (usedAt = Date.now()));
 for (const name of ['pointerdown', 'keydown']) addEventListener(name, () => (isUsed = true), true);
 
@@ -35,8 +36,9 @@ channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
 
 /**
  * Signs this tab in with the token of the tab that was used last. Does nothing if this tab is signed in, if the user
- * signed it out, or if no other tab answers. Resolves with the first answer, or after FIRST_MS. A later answer of a tab
- * that was used more recently replaces the token, until LATEST_MS or until the user does something here. Never rejects.
+ * signed it out, or if no other tab answers. Resolves at the first answer, or after FIRST_MS. A later answer replaces
+ * the token if it comes from a tab that was used more recently, until LATEST_MS have passed or the user does something
+ * in this tab. Never rejects.
  */
 export async function takeTokenOfOtherTab(): Promise<void> {
   if (channel === null || !isWithoutToken()) return;

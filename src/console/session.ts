@@ -1,18 +1,18 @@
 /**
- * Keeps the token of this tab in memory and in session storage, which ends with the tab; never in a cookie, in a URL or
- * in local storage.
+ * Keeps the token of this tab in memory and in session storage, which lasts as long as the tab. A token must never be
+ * in a cookie, a URL or local storage.
  */
 import { signal } from '@preact/signals';
 import { RELAY_PATH } from './base.ts';
 import { textMember } from './json-member.ts';
-import { recall, keep } from './kept-texts.ts';
+import { recall, keep } from './browser-storage.ts';
 import { LEFT, tabs } from './tab-channel.ts';
 
 const KEY = 'callboard:token';
 
 /**
- * The reason why the tab is not signed in. `none`: it has had no token yet, or the user signed out. `expired`: its
- * token expired, or the relay rejected it. `refused`: a sign-in link did not work; `message` says why.
+ * Why the tab is not signed in. `none`: it has had no token yet, or the user signed out. `expired`: its token expired,
+ * or the relay rejected it. `refused`: a sign-in link did not work, for the reason in `message`.
  */
 type SignedOut = { readonly why: 'none' | 'expired' | 'refused'; readonly message: string | null };
 
@@ -20,10 +20,10 @@ const stored = recall('session', KEY);
 
 export const token = signal<string | null>(stored);
 
-/** The reason why the tab is signed out; null while it is signed in. */
+/** Why the tab is signed out; null while it is signed in. */
 export const signedOut = signal<SignedOut | null>(stored === null ? { why: 'none', message: null } : null);
 
-/** The number of sign-ins. Pages watch it to repeat requests that failed. */
+/** The number of sign-ins so far. Pages watch it in order to repeat failed requests. */
 export const signIns = signal(0);
 
 export function signIn(given: string): void {
@@ -34,7 +34,7 @@ export function signIn(given: string): void {
   keep('session', LEFT, null);
 }
 
-/** Shows the sign-in form in front of the page. Does nothing if the tab already has a token other than `refused`. */
+/** Shows the sign-in form in front of the page. Does nothing if the tab already has another token than `refused`. */
 export function signOutOf(refused: string, why: SignedOut['why'], message: string | null): void {
   if (token.value !== refused) return;
   token.value = null;
@@ -42,7 +42,7 @@ export function signOutOf(refused: string, why: SignedOut['why'], message: strin
   keep('session', KEY, null);
 }
 
-/** Signs this tab out, and the other tabs of this browser that have the same token, and revokes the token. */
+/** Signs out this tab and all tabs of this browser that have the same token, and revokes the token. */
 export function signOut(): void {
   const given = token.value;
   leave();
@@ -52,22 +52,22 @@ export function signOut(): void {
 }
 
 /**
- * Revokes a token by its id. Does nothing for a token without one, such as a configured one. Nobody waits for the answer:
- * the tab has forgotten the token, and a store may keep no revocations.
+ * Revokes a token by its id. Does nothing if the token has no id, as a configured token. The answer is ignored: the tab
+ * has already forgotten the token, and some stores cannot store revocations.
  */
 function revoke(given: string): void {
   const tokenId = tokenIdOf(given);
   if (tokenId === null) return;
   void fetch(`${RELAY_PATH}/revocations`, {
     method: 'POST',
-    // The page may be left at once.
+    // The request must survive if the user leaves the page now.
     keepalive: true,
     headers: { authorization: `Bearer ${given}`, 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ token_id: tokenId, reason: 'Signed out of the console.' }),
   }).catch(() => {});
 }
 
-/** Reads the id (`jti`) of a signed token; null if it has none. */
+/** Reads the id (`jti`) of a signed token; null if the token has none. */
 export function tokenIdOf(given: string): string | null {
   try {
     const claims: unknown = JSON.parse(atob((given.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')));

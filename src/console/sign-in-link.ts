@@ -1,16 +1,19 @@
-/** Signs the tab in with the one-time code of a link, `<base>/console/#code=...`, whose fragment no server gets. */
+/**
+ * Signs the tab in with the one-time code of a link, `<base>/console/#code=...`. The code is in the fragment, which
+ * browsers send to no server.
+ */
 import { RELAY_PATH } from './base.ts';
 import { textMember } from './json-member.ts';
 import { token, signedOut, signIn } from './session.ts';
 
-/** Shows a message about an unusable link on the sign-in form. Does nothing if the tab is signed in. */
+/** Shows on the sign-in form why a link cannot be used. Does nothing if the tab is signed in. */
 function explainSignIn(message: string): void {
   if (token.value === null) signedOut.value = { why: 'refused', message };
 }
 
 /**
- * Exchanges the code in the URL's fragment for a token, and removes the code from the URL. Does nothing without a code.
- * If the relay refuses the code, the sign-in form says so. Never rejects.
+ * Exchanges the code in the URL's fragment for a token, and removes the code from the URL. Does nothing if there is no
+ * code. If the relay refuses the code, the sign-in form says so. Never rejects.
  */
 export async function redeemTicketOfUrl(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');

@@ -1,7 +1,10 @@
 /** The channel between the tabs of this browser. */
 import { RELAY_PATH } from './base.ts';
 
-/** In session storage: the user signed this tab out, so it takes no token of another tab. */
+/**
+ * The key in session storage which records that the user signed this tab out. Such a tab takes no token from another
+ * tab.
+ */
 export const LEFT = 'callboard:signed-out';
 
 export const tabs: BroadcastChannel | null =

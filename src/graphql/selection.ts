@@ -1,4 +1,4 @@
-/** Finds what the operations of a document select. It resolves nothing. */
+/** Finds which fields the operations of a document select. It resolves nothing. */
 import {
   GraphQLIncludeDirective,
   GraphQLSkipDirective,
@@ -30,15 +30,15 @@ export function hasFragmentArguments(document: DocumentNode): boolean {
   return fragmentsIn(document).some(({ variableDefinitions = [] }) => variableDefinitions.length > 0);
 }
 
-/** The fields of a selection by response name, in response order, each with every node that selects it. */
+/** The selected fields by response name, in response order, each with all nodes that select it. */
 type Selected = ReadonlyMap<string, readonly [FieldNode, ...FieldNode[]]>;
 
-/** Collects the fields selected of an object type as graphql-js does, for fixed values of `@include` and `@skip`. */
+/** Collects the selected fields of an object type as graphql-js does, for given values of `@include` and `@skip`. */
 export type Collect = (type: GraphQLObjectType, sets: readonly SelectionSetNode[]) => Selected;
 
 /**
- * Creates the function that collects fields. `variables` decide `@include` and `@skip`. The returned function throws a
- * GraphQLError when they cannot.
+ * Creates the function that collects fields. `variables` decide `@include` and `@skip`. The function throws a
+ * GraphQLError if they do not suffice.
  */
 export function createCollect(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues): Collect {
   const fragments = Map.groupBy(fragmentsIn(document), ({ name }) => name.value);
@@ -75,14 +75,14 @@ export function rootFields(document: DocumentNode, root: SelectionSetNode): Read
 }
 
 type Collecting = {
-  /** The fragments of each name: a document that was not validated may have several. */
+  /** The fragments by name. A name may have several, because the document was not necessarily validated. */
   readonly fragments: ReadonlyMap<string, readonly FragmentDefinitionNode[]>;
-  /** Whether to collect from a node. Called for a fragment spread, and then for the fragment that the spread names. */
+  /** Whether to collect fields from a node. Called for a fragment spread, and then for the fragment that it names. */
   readonly enters: (node: SelectionNode | FragmentDefinitionNode) => boolean;
   readonly add: (node: FieldNode) => void;
 };
 
-/** Passes each field of the selection sets to `add`, those of their fragments included. A fragment is entered once. */
+/** Passes each field of the selection sets to `add`, including those of fragments. Each fragment is entered once. */
 function collectFields(sets: readonly SelectionSetNode[], { fragments, enters, add }: Collecting): void {
   const seen = new Set<SelectionSetNode>();
   const collect = (set: SelectionSetNode): void => {
@@ -108,7 +108,7 @@ function applies(
   return conditional === type || (isAbstractType(conditional) && schema.isSubType(conditional, type));
 }
 
-/** Returns the names of the variables that `@include` and `@skip` use, anywhere in the document. */
+/** Returns the names of the variables that `@include` and `@skip` use anywhere in the document. */
 export function conditionVariables(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {
@@ -121,10 +121,10 @@ export function conditionVariables(document: DocumentNode): readonly string[] {
 }
 
 /**
- * Returns a function that gives the names of all fields an operation may select, anywhere in its document. A field
- * whose argument `include` is false does not count. Fields whose argument `include` is a variable count together: all
- * of them, as soon as one of these variables is true. The document is analysed once; a call only looks at the coerced
- * variables of `include`.
+ * Returns a function that returns the names of all fields that an operation may select, anywhere in its document. A
+ * field whose argument `include` is false is left out. Fields whose argument `include` is a variable count all
+ * together, as soon as one of these variables is true. The document is analysed once, so each call only reads the
+ * coerced variables of `include`.
  */
 export function createAsks(
   document: DocumentNode,

@@ -1,5 +1,5 @@
 /**
- * Compiles the literals and variables of a document into functions that make arguments, as `getArgumentValues` of
+ * Compiles the literals and variables of a document into functions that compute arguments, as `getArgumentValues` of
  * graphql-js does.
  */
 import {
@@ -21,14 +21,15 @@ import {
 } from 'graphql';
 import { absenceOf, type Values } from './variables-coercion.ts';
 
-/** Makes a value from the operation's variables. Undefined: it does not fit the type. */
+/** Computes a value from the operation's variables. Undefined: the value does not fit the type. */
 export type Make = (variables: Values) => unknown;
 
 const MISFIT: Make = () => undefined;
 
 /**
- * Creates the function that makes the arguments of a field from the coerced variables. It returns null if they do not
- * fit: graphql-js then says why. Objects and lists are new each time, because a resolver may change them.
+ * Creates the function that computes the arguments of a field from the coerced variables. It returns null if they do
+ * not fit; graphql-js then reports why. Objects and lists are created anew each time, because a resolver may modify
+ * them.
  */
 export function createArguments(
   { args }: Pick<GraphQLField<unknown, unknown>, 'args'>,
@@ -37,11 +38,11 @@ export function createArguments(
   return membersMaker(args, given);
 }
 
-type Given = { readonly name: { readonly value: string }; readonly value: ValueNode };
+type NamedValue = { readonly name: { readonly value: string }; readonly value: ValueNode };
 
 function membersMaker(
   declared: readonly (GraphQLArgument | GraphQLInputField)[],
-  given: readonly Given[],
+  given: readonly NamedValue[],
 ): (variables: Values) => Values | null {
   const nodes = new Map(given.map(({ name, value }) => [name.value, value]));
   const members = declared.map((one) => {
@@ -84,7 +85,7 @@ function variableMaker(name: string, nonNull: boolean): Make {
 function listMaker(nodes: readonly ValueNode[], type: GraphQLInputType): Make {
   const items = nodes.map((node) => ({
     make: makerOf(node, type),
-    // A variable without a value is null as an item.
+    // In a list, a variable without a value counts as null.
     absent: node.kind === Kind.VARIABLE && !isNonNullType(type) ? null : undefined,
   }));
   return (variables) => {
@@ -98,7 +99,7 @@ function listMaker(nodes: readonly ValueNode[], type: GraphQLInputType): Make {
   };
 }
 
-/** Whether a part of a document uses variables. */
+/** Whether this part of a document uses variables. */
 export function usesVariables(node: ASTNode): boolean {
   let uses = false;
   visit(node, { Variable: () => ((uses = true), BREAK) });

@@ -14,7 +14,7 @@ import {
 } from 'graphql';
 import { isRecord } from '../core/json.ts';
 
-/** Returns the value that resolvers receive. Undefined: the given value does not fit the type. */
+/** Returns the value in the form that resolvers receive. Undefined: the given value does not fit the type. */
 export type Coerce = (given: unknown) => unknown;
 
 const coercers = new WeakMap<GraphQLInputType, Coerce>();
@@ -36,7 +36,7 @@ function createCoercer(type: GraphQLInputType): Coerce {
   return (given) => (given === null || given === undefined ? null : coerce(given));
 }
 
-/** Creates the function for values that are neither null nor undefined. */
+/** Creates the coercing function for values that are neither null nor undefined. */
 function presentCoercer(type: GraphQLInputType): Coerce {
   if (isListType(type)) return listCoercer(coercerOf(type.ofType));
   if (isLeafType(type)) return leafCoercer(type);
@@ -69,7 +69,7 @@ function objectCoercer(type: GraphQLInputObjectType): Coerce {
   let compiled: ReturnType<typeof membersOf> | null = null;
   return (given) => {
     if (!isRecord(given)) return undefined;
-    // Compiled at the first value, because an input type may contain itself.
+    // Compiled when the first value arrives, because an input type may contain itself.
     compiled ??= membersOf(type);
     for (const name of Object.keys(given)) if (!compiled.has(name) && given[name] !== undefined) return undefined;
     const made: Record<string, unknown> = {};
@@ -89,8 +89,8 @@ function membersOf(type: GraphQLInputObjectType) {
 }
 
 /**
- * Returns what counts if an argument or input field is not given: `preset`, unless it is undefined. `required`: it must
- * be given.
+ * Returns what applies if an argument or input field is not given. `preset`: its default; undefined: it has none.
+ * `required`: it must be given.
  */
 // oxlint-disable-next-line typescript/no-deprecated -- the builder of the schema gives default values in this form
 export function absenceOf({ type, default: given, defaultValue }: GraphQLArgument | GraphQLInputField) {
@@ -102,5 +102,8 @@ export function absenceOf({ type, default: given, defaultValue }: GraphQLArgumen
 
 /** Variables as a requester sends them. */
 export type Variables = Readonly<Record<string, unknown>>;
-/** Values as resolvers receive them, by the name of their variable or argument. An absent one has no value. */
+/**
+ * Values in the form that resolvers receive, by the name of their variable or argument. A name without a value is
+ * absent.
+ */
 export type Values = Readonly<Record<string, unknown>>;

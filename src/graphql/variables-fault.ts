@@ -1,4 +1,4 @@
-/** Finds a fault in large variables, so that graphql-js need not print them in an error. */
+/** Finds faults in large variables, so that graphql-js does not print such a variable in an error. */
 import {
   GraphQLError,
   getNullableType,
@@ -16,14 +16,14 @@ import {
 import { isRecord } from '../core/json.ts';
 import type { Variables } from './variables-coercion.ts';
 
-/** The only scalar whose input may be objects and lists. */
+/** The only scalar that accepts objects and lists. */
 const JSON_SCALAR = 'JSON';
 
 type Misfit = { readonly path: string; readonly says: string };
 
 /**
- * Returns the error of the first large variable that does not fit its type. Null: errors of all others are cheap to
- * print.
+ * Returns the error of the first large variable that does not fit its type. Null: there is none, and errors of all
+ * other variables are cheap to print.
  */
 export function firstMisfit(
   schema: GraphQLSchema,
@@ -42,12 +42,12 @@ export function firstMisfit(
 }
 
 /**
- * The most members and characters of a value that graphql-js may print in an error. Errors about larger values do not
- * show the value.
+ * How many members and characters of a value graphql-js may print in an error. Errors about larger values do not show
+ * the value.
  */
 const PRINTED = 1_000;
 
-/** Whether printing the value is cheap. Reads at most PRINTED members and characters of the value. */
+/** Whether a value is cheap to print. Reads at most PRINTED members and characters of it. */
 function isSmall(value: unknown): boolean {
   let left = PRINTED;
   const take = (one: unknown): boolean => {
@@ -64,9 +64,9 @@ function isSmall(value: unknown): boolean {
 }
 
 /**
- * Returns the first fault for which graphql-js would print the whole value, described without the value: an unknown
- * member, a missing required member, or a value of the wrong kind. Null when there is none of these; graphql-js reports
- * other faults itself. Linear in the size of the value.
+ * Returns the first fault for which graphql-js would print the whole value: an unknown member, a missing required
+ * member, or a value of the wrong kind. The description does not contain the value. Null if there is no such fault;
+ * graphql-js reports other faults itself. Takes time linear in the size of the value.
  */
 function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Misfit | null {
   const type = getNullableType(given);
@@ -80,7 +80,7 @@ function misfitOf(given: GraphQLInputType, value: unknown, path = ''): Misfit | 
 }
 
 function inList(item: GraphQLInputType, value: unknown, path: string): Misfit | null {
-  // GraphQL reads a single value as a list with one item.
+  // GraphQL accepts a single value as a list of one item.
   if (!Array.isArray(value)) return misfitOf(item, value, path);
   for (const [i, one] of value.entries()) {
     const found = misfitOf(item, one, `${path}[${i}]`);

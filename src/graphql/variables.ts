@@ -1,6 +1,6 @@
 /**
- * Reads the variables of an operation. What follows from the document and its types is compiled once; a request costs
- * work linear in the size of its variables.
+ * Reads the variables of an operation. What depends only on the document and its types is compiled once; reading takes
+ * time linear in the size of the variables.
  */
 import {
   GraphQLError,
@@ -31,12 +31,12 @@ export type CoercedVariables =
   | { readonly values?: never; readonly errors: readonly GraphQLError[] };
 
 /**
- * The number of coercion errors that graphql-js may report. Each error prints the whole value that it is about. With
- * many errors, the printed text would grow with the square of the size of the request.
+ * How many coercion errors graphql-js may report. Each error prints the whole value that it is about, so with many
+ * errors the printed text would grow with the square of the request's size.
  */
 export const MAX_COERCION_ERRORS = 1;
 
-/** How the variables of one operation are read. */
+/** The functions that read the variables of one operation. */
 export type VariablesReader = ReturnType<typeof createVariablesReader>;
 
 /** Creates the functions that read the variables of one operation. The document must be valid. */
@@ -56,21 +56,21 @@ export function createVariablesReader(schema: GraphQLSchema, operation: Operatio
   };
   return {
     /**
-     * Reads the variables that came as JSON text, or as values that were parsed from it. Returns the first error if
-     * they do not fit. Throws `invalid_argument` if the text has too many members and items. Variables that the
-     * operation does not declare are not parsed.
+     * Reads variables that arrived as JSON text, or as values parsed from it. Returns the first error if they do not
+     * fit. Throws `invalid_argument` if the text has too many members and items. Variables that the operation does not
+     * declare are not parsed.
      */
     read(given: GivenVariables): CoercedVariables {
       const parsed = given instanceof VariablesText ? parse(given) : (given ?? NONE);
       const coerced = coerceAll(declared(), parsed);
       return coerced ? { values: valuesOf(coerced) } : coerceByGraphqlJs(schema, operation, parsed);
     },
-    /** Returns the variables of a requester whose values are already of the form that resolvers receive. */
+    /** Returns variables whose values already have the form that resolvers receive. */
     of: valuesOf,
   };
 }
 
-/** A variable of an operation. `preset`: makes its default; null: it has none. */
+/** A variable that the operation declares. `preset`: computes its default; null: it has none. */
 type Declared = {
   readonly signature: { readonly name: string; readonly type: GraphQLInputType; readonly default: undefined };
   readonly coerce: Coerce;
@@ -78,7 +78,7 @@ type Declared = {
   readonly preset: Make | null;
 };
 
-/** Returns null if the type is not an input type. Validation refuses such a document. */
+/** Compiles a variable's declaration. Null if its type is not an input type; validation refuses such a document. */
 function declaredVariable(schema: GraphQLSchema, node: VariableDefinitionNode): Declared | null {
   const type = typeFromAST(schema, node.type);
   if (!isInputType(type)) return null;
@@ -91,7 +91,7 @@ function declaredVariable(schema: GraphQLSchema, node: VariableDefinitionNode): 
   };
 }
 
-/** Returns the values of the variables, in an object without prototype. Null if they do not fit their types. */
+/** Returns the values of the variables, in an object without a prototype. Null if they do not fit their types. */
 function coerceAll(declared: readonly Declared[], given: Variables): Values | null {
   const coerced: Record<string, unknown> = Object.create(null);
   for (const { signature, coerce, required, preset } of declared) {
@@ -105,7 +105,7 @@ function coerceAll(declared: readonly Declared[], given: Variables): Values | nu
   return coerced;
 }
 
-/** Coerces variables that do not fit, for the error of graphql-js. A large variable is not printed in the error. */
+/** Coerces variables that do not fit, to get graphql-js's error. That error never contains a large variable. */
 function coerceByGraphqlJs(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
@@ -117,15 +117,15 @@ function coerceByGraphqlJs(
     maxErrors: MAX_COERCION_ERRORS,
     hideSuggestions: true,
   });
-  // Later entries only say that there are more errors.
+  // Later entries only state that there are more errors.
   return variableValues ? { values: variableValues } : { errors: errors.slice(0, MAX_COERCION_ERRORS) };
 }
 
-// Reads the variables of a request. JSON scalars stay text; they are not parsed here.
+// Reads the variables of a request. JSON scalars stay text and are not parsed here.
 
 /**
- * The variables of a request as the JSON text of an object. They are parsed once the operation is known, because it
- * determines which of them are JSON that passes through as text.
+ * The variables of a request as the JSON text of an object. They are parsed only when the operation is known, because
+ * it determines which of them are JSON scalars that stay text.
  */
 export class VariablesText {
   readonly text: JsonText;
@@ -155,7 +155,7 @@ function variablesShape(schema: GraphQLSchema, { variableDefinitions = [] }: Ope
 
 const objects = new WeakMap<GraphQLInputType, ObjectShape>();
 
-/** Returns which parts of a JSON value of an input type are parsed. */
+/** Returns which parts of a JSON value are parsed, for a value of an input type. */
 function shapeOf(given: GraphQLInputType): Shape {
   const type = getNullableType(given);
   if (isListType(type)) return listShape(shapeOf(type.ofType));

@@ -1,4 +1,4 @@
-/** The access log: one line per request. It must not contain headers, queries or tokens. */
+/** Writes the access log: one line per request, which must not contain headers, queries or tokens. */
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { Clock, Log } from '../core/ports.ts';
@@ -7,9 +7,9 @@ import { emptyNotes, type RequestNotes } from '../web/request-notes.ts';
 import type { HttpRequest, HttpResponse, HttpSocket } from '../web/request.ts';
 import type { RequestInfo } from './request-info.ts';
 
-/** The paths that health checks and scrapers poll; their requests are logged at the level debug. */
+/** Paths that health checks and scrapers poll. Their requests are logged at the level `debug`. */
 const PROBES: ReadonlySet<string | null> = new Set(['/healthz', '/readyz', '/metrics']);
-/** The greatest number of characters of a path that a line of the log shows. */
+/** The maximum number of characters of a path in a log line. */
 const PATH_MAX = 512;
 
 type AccessLogOptions = {
@@ -20,15 +20,17 @@ type AccessLogOptions = {
   readonly ended: (socket: HttpSocket, response: HttpResponse) => void;
 };
 
-/** What a log line says of a request. `requester` is set by authentication; the handlers fill in the notes. */
+/** What a log line states about a request. Authentication sets `requester`, and the handlers set the notes. */
 export type AccessEntry = RequestNotes & { requester: Principal | null };
 
-/** Writes one access log line, and measures the request by its route, when the response (or its stream) closes. */
+/**
+ * Returns the entry of a request. When its response (or stream) closes, writes the access log line and measures the
+ * request by its route.
+ */
 export function logAccess(info: RequestInfo, { log, metrics, clock, ended }: AccessLogOptions): AccessEntry {
   const access: AccessEntry = { requester: null, ...emptyNotes(info.id) };
   const started = clock.monotonic();
-  // Destructured here, because a stream may be open for days and the closure would keep the rest of the request info
-  // alive.
+  // Destructured here so that the closure does not keep `info` alive: a stream may be open for days.
   const { id, method, path, address, request, response } = info;
   const { socket } = request;
   access.trace = traceContextOf(request.headers) ?? null;
@@ -56,10 +58,13 @@ type SharedFields = Answered & { readonly requester: string | null; readonly out
 type LineNotes = Pick<AccessEntry, 'requester' | 'outcome' | 'code'>;
 type LastLine = { readonly of: Answered; readonly notes: LineNotes; readonly fields: SharedFields };
 
-/** The last line of each socket, which most next lines repeat but for the id and the time. */
+/** The fields of the last log line of each socket. Most lines of a socket differ only in id and time. */
 const lastLines = new WeakMap<HttpSocket, LastLine>();
 
-/** Returns the fields that describe this request. If it is like the last one of its socket, the object is the same. */
+/**
+ * Returns the fields that describe this request: the same object as for the socket's last request if they are equal, so
+ * that the log can reuse their text.
+ */
 function sharedFields({ socket, url = '' }: HttpRequest, of: Answered, notes: LineNotes): SharedFields {
   const last = lastLines.get(socket);
   if (last && isLike(last, of, notes)) return last.fields;
@@ -71,7 +76,7 @@ function sharedFields({ socket, url = '' }: HttpRequest, of: Answered, notes: Li
     ...(outcome !== null && { outcome }),
     ...(code !== null && { code }),
   };
-  // A part of a text keeps the whole text in memory.
+  // Not kept for a long target: `path` is a part of it, and a part keeps the whole text in memory.
   if (url.length <= PATH_MAX) lastLines.set(socket, { of, notes, fields });
   return fields;
 }
@@ -82,7 +87,7 @@ function isLike({ of, notes }: LastLine, now: Answered, { requester, outcome, co
   return isSame && areSame && of.address === now.address;
 }
 
-/** Returns the name of a fixed path in the metrics. The start page, the client files and others share one name. */
+/** Returns the name under which the metrics count a path: its own for a probe, and `other` for all other paths. */
 export function fixedRouteOf(path: string | null): string {
   return path !== null && PROBES.has(path) ? path : 'other';
 }

@@ -1,4 +1,4 @@
-/** The metadata by which agents find out where to get a token (RFC 9728). */
+/** The metadata that tells agents where to get a token (RFC 9728). */
 import { ownOrigins } from '../web/forwarded.ts';
 import type { OriginRule } from '../web/origin.ts';
 import { sendText } from '../web/reply.ts';
@@ -7,21 +7,21 @@ import type { RequestInfo } from './request-info.ts';
 
 /** What the routes for agents depend on. */
 export type AgentRoutes = {
-  /** The issuers of the tokens that agents fetch themselves; empty: none is configured. */
+  /** The issuers of the tokens that agents fetch themselves; empty if none is configured. */
   readonly issuers: readonly string[];
   readonly origins: OriginRule;
 };
 
-/** The path of the endpoint of agents. */
+/** The path of the MCP endpoint, which agents use. */
 export const MCP_PATH = '/mcp';
 export const METADATA_PATH = `/.well-known/oauth-protected-resource${MCP_PATH}`;
 
-/** Returns the address of the metadata, as the requester reaches the relay. */
+/** Returns the URL of the metadata, with the origin by which the requester reached the relay. */
 export function metadataUrl({ request }: RequestInfo, basePath: string, { trustProxy }: OriginRule): string {
   return `${ownOrigins(request, trustProxy)[0] ?? ''}${basePath}${METADATA_PATH}`;
 }
 
-/** Returns the value of `www-authenticate` that names the metadata. */
+/** Returns the value of a `www-authenticate` header that refers to the metadata. */
 export function challenge(metadata: string): string {
   return `Bearer resource_metadata="${metadata}", scope="mcp"`;
 }

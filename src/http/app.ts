@@ -1,5 +1,5 @@
 /**
- * Creates the request handlers of one relay and connects them, and registers the node's gauges. It contains no request
+ * Creates and connects the request handlers of one relay, and registers the node's gauges. It contains no request
  * logic.
  */
 import { Socket } from 'node:net';
@@ -53,28 +53,36 @@ type AppOptions = Omit<
   | 'refused'
 > & {
   /**
-   * Whether agents are served at `/mcp`; default false. The package of the MCP server is loaded with their first
-   * request, or by `loadAgents`.
+   * Whether the relay serves agents at `/mcp`; default false. The MCP server's package is loaded at the first request
+   * of an agent, or by `loadAgents`.
    */
   readonly mcp?: boolean;
   readonly authenticator: BearerAuthenticator;
   readonly introspection: Introspection;
-  /** The token that reads `/metrics` and nothing else. */
+  /** The token that may read `/metrics` and nothing else. */
   readonly metricsToken?: MetricsToken;
-  /** The most open sockets of one address without a valid token; default UNAUTHENTICATED_SOCKETS_PER_ADDRESS. */
+  /**
+   * The maximum number of open sockets of one address without a valid token; default
+   * UNAUTHENTICATED_SOCKETS_PER_ADDRESS.
+   */
   readonly unauthenticatedSockets?: number | undefined;
-  /** Bytes a second that one user may send over links and in request bodies; default INBOUND_BYTES_PER_SECOND. */
+  /**
+   * The maximum bytes per second that one user may send over links and in request bodies; default
+   * INBOUND_BYTES_PER_SECOND.
+   */
   readonly inboundBytesPerSecond?: number | undefined;
   /** The interval of pings over links and event streams, in milliseconds; default PING_MS. */
   readonly pingMs?: number | undefined;
   readonly version: string;
-  /** The most files and sockets that the process may have open; null (the default): no limit is known. */
+  /**
+   * The maximum number of files and sockets that the process may have open; null (the default) if no limit is known.
+   */
   readonly descriptors?: number | null;
-  /** Loads Yoga. Default: imports it when it is first needed. */
+  /** Loads Yoga. Default: imports the package when it is first needed. */
   readonly loadYoga?: LoadYoga | undefined;
   /**
-   * Whether the fast path is used. It skips repeated work for known documents, and encodes an event once for many
-   * subscribers. Default true. The responses have the same bytes either way.
+   * Whether the fast path is used, which skips repeated work for known documents and encodes an event once for many
+   * subscribers. Default true. The responses have the same bytes without it.
    */
   readonly fastPath?: boolean;
 };
@@ -84,32 +92,41 @@ export type App = {
   readonly requestHandler: RequestHandler;
   /** See `Gateway.accept`. */
   readonly accept: Gateway['accept'];
-  /** Loads what serves agents, if they are served. Otherwise their first request does, and other requests wait for it. */
+  /**
+   * Loads the modules for agents, if the relay serves agents. If this is never called, the first request of an agent
+   * loads them, which delays all requests at that time.
+   */
   loadAgents(): Promise<void>;
   /**
-   * Loads modules that requests need, when none has begun for IDLE_MS, or after BUSY_MS. Does nothing once the app
-   * closes.
+   * Starts to look for an idle time in which to load modules that requests need: no request has begun for IDLE_MS.
+   * Loads them after BUSY_MS in any case. Does nothing once the app closes.
    */
   preload(): void;
   /** Closes links with `draining` and ends streams. Resolves when they are gone, or after two seconds. */
   close(): Promise<void>;
   /**
-   * Closes links with `internal`; does nothing about HTTP requests. Resolves when the links are gone, or after one
+   * Closes links with `internal`, and leaves HTTP requests alone. Resolves when the links are gone, or after one
    * second.
    */
   abort(): Promise<void>;
 };
 
-/** How long `abort` waits, in milliseconds: the process ends because of an error whose effects are unknown. */
+/**
+ * How long `abort` waits, in milliseconds. It is short because the process is ending after an error whose effects are
+ * unknown.
+ */
 const ABORT_WAIT_MS = 1_000;
-/** How long no request may have begun when modules are loaded, which keeps the event loop busy. Milliseconds. */
+/** Modules are loaded when no request has begun for this long, in milliseconds: loading keeps the event loop busy. */
 const IDLE_MS = 1_000;
 /**
- * When modules are loaded at the latest, in milliseconds after the start: a relay that is busy from then on would
- * otherwise load them in the way of all requests at that time.
+ * When modules are loaded at the latest, in milliseconds after the start. A relay that has been busy until then may
+ * stay busy, and loading them at their first use would delay all requests at that time.
  */
 const BUSY_MS = 5_000;
-/** How long `close` waits, in milliseconds: a peer that does not answer the close must not delay the process. */
+/**
+ * How long `close` waits, in milliseconds. A peer that does not answer the closing frame must not delay the end of the
+ * process.
+ */
 const CLOSE_WAIT_MS = 2_000;
 
 export function createApp(options: AppOptions): App {
@@ -230,7 +247,7 @@ function createRest(
 
 type GaugeSources = {
   readonly core: Core;
-  /** Rejects with a CallboardError while this node takes no new links and commands. */
+  /** Rejects with a CallboardError while this node accepts no new links and commands. */
   readonly ready: () => Promise<void>;
   readonly gateway: Gateway;
   readonly sockets: Sockets;
@@ -283,15 +300,16 @@ function meterNode(meter: Meter, { core, ready, gateway, sockets }: GaugeSources
   meter.gauge('policy_fault', () => (policyReport()?.fault ? 1 : 0));
 }
 
-/** Lets all calls that arrive while a read is in progress share that read. */
+/** Returns a function in which all calls that arrive during a read share that read. */
 function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let current: Promise<T> | null = null;
   return () => (current ??= read().finally(() => (current = null)));
 }
 
 /**
- * Registers gauges for each share: the amount in use, the total, and the users over their guarantee. Shares that the
- * store counts for all nodes have the same value on each node, and no number of users over their guarantee.
+ * Registers gauges for each share: the amount in use, the total, and the number of users over their guarantee. For a
+ * share that the store counts for all nodes, every node reports the same amount in use, and none reports users over
+ * their guarantee.
  */
 function meterShares(meter: Meter, { shares, sharesInUse }: Core): void {
   const each = (read: (share: ShareName) => number | null): readonly (readonly [ShareName, number])[] =>

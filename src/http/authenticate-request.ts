@@ -1,6 +1,6 @@
 /**
- * Takes the bearer token from a request and authenticates it, tokens of grants and revoked ones included. Handlers and
- * core check permissions.
+ * Takes the bearer token from a request and authenticates it, including tokens of grants and revoked tokens. It checks
+ * no permissions; handlers and core do.
  */
 import type { Principal } from '../core/auth/principal.ts';
 import type { Core, Sites } from '../core/core.ts';
@@ -12,13 +12,13 @@ import { badToken, type BearerAuthenticator } from './authenticator.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Sockets } from './sockets.ts';
 
-/** Authenticates a request. Called once per request. Null: the request has no token. */
+/** Authenticates a request. Must be called once per request. Null: the request has no token. */
 export type AuthenticateRequest = (info: RequestInfo) => MaybePromise<Principal | null>;
 
 /**
- * Reads the token from `Authorization: Bearer` only, never from cookies or the query. Throws `unauthenticated` or
- * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. A valid token counts
- * the socket for its holder, and throws `share_exceeded` or `store_full` if the holder has too many sockets.
+ * Reads the token only from `Authorization: Bearer`, never from cookies or the query. Throws `unauthenticated` or
+ * `invalid_user` (401) for an invalid token, and `rate_limited` after too many invalid tokens. With a valid token, the
+ * socket counts for the token's holder; throws `share_exceeded` or `store_full` if the holder has too many sockets.
  */
 export function createAuthenticateRequest(
   authenticator: BearerAuthenticator,
@@ -44,8 +44,8 @@ export function bearerOf({ headers }: HttpRequest): string | null {
 }
 
 /**
- * Returns an authenticator that also accepts grant tokens. Core looks them up each time, so a revoked grant is refused
- * at once. `recall` accepts them too, because looking one up verifies no signature.
+ * Returns an authenticator that also accepts grant tokens. Core looks a grant token up each time, so a revoked grant is
+ * refused at once. `recall` accepts grant tokens too, because the look-up verifies no signature.
  */
 export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'holder'>): BearerAuthenticator {
   return {
@@ -56,8 +56,8 @@ export function withGrants(bearer: BearerAuthenticator, sites: Pick<Sites, 'hold
 }
 
 /**
- * Returns an authenticator that refuses revoked tokens (`unauthenticated`). Until this node knows all revocations, each
- * token waits for them, and fails with `store_unavailable` if they cannot be read.
+ * Returns an authenticator that refuses revoked tokens (`unauthenticated`). Until this node knows all revocations, the
+ * check of each token waits for them. It fails with `store_unavailable` if they cannot be read.
  */
 export function withRevocations(
   bearer: BearerAuthenticator,

@@ -1,6 +1,6 @@
 /**
- * Turns a bearer token into a principal: a configured administrator token or a JWT. Joins the credentials that can be
- * replaced while the relay runs. A token must never appear in a log line.
+ * Authenticates bearer tokens: configured administrator tokens and JWTs. Creates the objects that check credentials,
+ * which can be replaced while the relay runs. A token must never appear in a log line.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import {
@@ -26,42 +26,51 @@ import { createTicketDesk } from './sign-in-tickets.ts';
 import { DEFAULT_CLAIMS, TOLERANCE_SECONDS, namesIn, principalOf, type ClaimRules, type Names } from './tokens.ts';
 
 export type AuthOptions = {
-  /** The administrators' tokens. Each is a bare token or `name=token`; see `parseAdminToken`. */
+  /** The administrators' tokens, each as `token` or `name=token`; see `parseAdminToken`. */
   readonly adminTokens: readonly string[];
-  /** The key for HS256, and for no other algorithm. Null: HS256 tokens are refused. */
+  /** The key that verifies HS256 tokens, and no others. Null: HS256 tokens are refused. */
   readonly secret: string | null;
-  /** A second key for HS256 while the secret is being replaced; null: none. */
+  /** A second HS256 key that is accepted while the secret is being replaced; null: none. */
   readonly previousSecret?: string | null;
-  /** The URL of the key set that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`. */
-  readonly jwksUrl: string | null;
   /**
-   * The issuers and the audiences of which every JWT must have one if they are set, whichever key signed it.
+   * The URL of the key set (JWKS) that verifies asymmetric signatures; null: none. Requires `issuer` and `audience`.
    */
+  readonly jwksUrl: string | null;
+  /** The allowed issuers and audiences. If set, every JWT must have one of them, whichever key signed it. */
   readonly issuer: Names;
   readonly audience: Names;
-  /** Whether `client_id` counts as the audience of a token of the key set that has no `aud`. */
+  /** Whether `client_id` counts as the audience of a token that the key set verifies and that has no `aud`. */
   readonly audienceFromClientId?: boolean;
-  /** The paths of claims with the user's id, in tokens of the key set; the first that is present. Default: `sub`. */
+  /**
+   * The paths of the claims that may hold the user's id, for tokens that the key set verifies. The first claim that is
+   * present counts. Default: `sub`.
+   */
   readonly userClaim?: Names;
-  /** Whether users in tokens of the key set are made canonical. Default: another form of a user is refused. */
+  /**
+   * Whether user ids in tokens that the key set verifies are made canonical. By default an id that is not canonical is
+   * refused.
+   */
   readonly foldUsers?: boolean;
-  /** The paths of claims with the scopes, in tokens of the key set. Default: `scope`, `scp` and `permissions`. */
+  /**
+   * The paths of the claims that may hold the scopes, for tokens that the key set verifies. Default: `scope`, `scp` and
+   * `permissions`.
+   */
   readonly scopeClaim?: Names;
-  /** The text that the names of scopes begin with, in tokens of the key set. */
+  /** The text with which the names of the relay's scopes begin, in tokens that the key set verifies. */
   readonly scopePrefix?: string;
   readonly clock: Clock;
 };
 
 /** The credentials that can be replaced while the relay runs. */
 export type ReplacedCredentials = Pick<AuthOptions, 'adminTokens' | 'secret' | 'previousSecret'> & {
-  /** The token that reads `/metrics` and nothing else; null: only administrators may read it. */
+  /** The token that may read `/metrics` and nothing else. Null: only administrators may read the metrics. */
   readonly metricsToken?: string | null;
 };
 
 export interface BearerAuthenticator extends Authenticator {
-  /** Returns the principal of a configured or recently verified token; null otherwise. Does no costly verification. */
+  /** Returns the principal of a configured or recently verified token; null otherwise. Verifies no signature. */
   recall(token: string): MaybePromise<Principal | null>;
-  /** Throws `store_unavailable` with `reason` while keys are missing to verify tokens. Absent: always ready. */
+  /** Throws `store_unavailable` with `reason` while the keys to verify tokens are missing. Absent: always ready. */
   ready?(): MaybePromise<void>;
 }
 
@@ -71,15 +80,15 @@ const ASYMMETRIC = [
   ...['ES256', 'ES384', 'ES512'],
   ...['EdDSA', 'Ed25519'],
 ];
-/** The greatest length of a token. Longer tokens are refused without being decoded. */
+/** The maximum length of a token. Longer tokens are refused without being decoded. */
 const TOKEN_MAX_CHARS = 8192;
-/** How long a verified token is cached, in milliseconds; never beyond its own expiry. */
+/** How long a verified token is cached, in milliseconds. The cache never outlasts the token's own expiry. */
 const VERIFIED_CACHE_MS = 60_000;
 const VERIFIED_CACHE_SIZE = 10_000;
 
 type KeySource = {
   readonly algorithms: string[];
-  /** The keys of this source. A token must be signed with one of them. */
+  /** The keys of this source, one of which must have signed the token. */
   readonly keys: readonly Uint8Array[] | KeySet;
   /** Whether `client_id` counts as the audience of a token without `aud`. */
   readonly clientIdCounts: boolean;
@@ -88,14 +97,16 @@ type KeySource = {
 
 /** An authenticator whose credentials can be replaced. */
 interface ReplaceableAuthenticator extends BearerAuthenticator {
-  /** From the next token on, only the given credentials and the key set are accepted. Open links are not closed. */
+  /**
+   * Replaces the credentials: from the next token on, only these and the key set are accepted. Open links stay open.
+   */
   replace(credentials: ReplacedCredentials): void;
 }
 
 /**
- * Implements core's Authenticator with configured administrator tokens and JWTs. Looks for a token among the recently
- * verified ones, then among the configured ones (compared in constant time), and then verifies it as a JWT. Throws
- * `store_unavailable` when the key set is needed and cannot be fetched.
+ * Implements core's Authenticator with configured administrator tokens and JWTs. Looks a token up among the recently
+ * verified ones and then among the configured ones (in constant time), and only then verifies it as a JWT. Throws
+ * `store_unavailable` if the key set is needed and cannot be fetched.
  */
 export function createAuthenticator(options: AuthOptions): ReplaceableAuthenticator {
   const verifiedTokens = new BoundedMap<string, Principal>({
@@ -137,8 +148,8 @@ export function createAuthenticator(options: AuthOptions): ReplaceableAuthentica
 }
 
 /**
- * Creates the check for administrator tokens. It compares digests, because they all have the same length. It compares
- * every configured token, even after a match, so timing reveals nothing.
+ * Creates the check for administrator tokens. It compares digests, because those have equal lengths. It compares all
+ * configured tokens even after a match, so that the timing reveals nothing.
  */
 function createAdminCheck(texts: readonly string[]): (token: string) => AdminPrincipal | null {
   const admins = texts.map(parseAdminToken).map(({ name, token }, index) => {
@@ -174,7 +185,10 @@ function given(names: Names): readonly string[] | null {
   return list.length > 0 ? list : null;
 }
 
-/** Verifies a JWT. The algorithm in the header only selects a key source, which accepts its own algorithms only. */
+/**
+ * Verifies a JWT. The algorithm in its header only selects a key source, and each source accepts only its own
+ * algorithms.
+ */
 async function verifyJwt(token: string, sources: readonly KeySource[], options: AuthOptions): Promise<Principal> {
   const algorithm = algorithmOf(token);
   const source = sources.find(({ algorithms }) => algorithms.includes(algorithm)) ?? badToken('algorithm');
@@ -202,7 +216,9 @@ function requireAudience(payload: JWTPayload, audiences: readonly string[], clie
   if (!named.some((one) => typeof one === 'string' && audiences.includes(one))) badToken('audience');
 }
 
-/** Returns the payload of a token that one of the keys verifies. Tries the next key only after a wrong signature. */
+/**
+ * Returns the payload of a token that one of the keys verifies. The next key is tried only if the signature is wrong.
+ */
 async function payloadOf(token: string, keys: KeySource['keys'], rules: JWTVerifyOptions): Promise<JWTPayload> {
   if (!('key' in keys)) return payloadByEach(token, keys, rules);
   try {
@@ -213,10 +229,10 @@ async function payloadOf(token: string, keys: KeySource['keys'], rules: JWTVerif
   }
 }
 
-/** The most keys of a set that are tried for one token: each costs a verification. */
+/** The maximum number of keys of a set that are tried for one token, because each try costs a verification. */
 const MATCHING_KEYS = 10;
 
-/** Verifies a token with the key of a set that matches it, or with each one if several do. */
+/** Verifies a token with the key of a set that matches the token's header, or with each matching key in turn. */
 async function payloadBySet(token: string, find: JWTVerifyGetKey, rules: JWTVerifyOptions): Promise<JWTPayload> {
   try {
     return (await jwtVerify(token, find, rules)).payload;
@@ -253,12 +269,14 @@ function algorithmOf(token: string): string {
   }
 }
 
-/** Refuses a token as `unauthenticated`. The fault is for the log and the metrics. */
+/** Refuses a token as `unauthenticated`. `tokenFault`: the reason for the log and the metrics. */
 export function badToken(tokenFault: TokenFault, detail = 'The token is not valid.'): never {
   fail('unauthenticated', detail, { tokenFault });
 }
 
-/** Returns the refusal for an error of verification. Rethrows an error that is neither jose's nor a refusal. */
+/**
+ * Returns the refusal for an error of verification. Rethrows an error that is neither one of jose nor a CallboardError.
+ */
 function refusalOf(error: unknown): CallboardError {
   if (error instanceof CallboardError) return error;
   if (error instanceof errors.JWTExpired)
@@ -283,7 +301,10 @@ const FAULT_OF_CLAIM: ReadonlyMap<string, TokenFault> = new Map<string, TokenFau
   ['aud', 'audience'],
 ]);
 
-/** Creates the parts that check credentials, which are replaced together. `clock`: the clock by which tokens expire. */
+/**
+ * Creates the objects that check credentials, which are all replaced together. `clock`: the clock by which tokens
+ * expire.
+ */
 export function createCredentials(
   given: Omit<AuthOptions, 'clock'> & ReplacedCredentials,
   { clock, tickets: store }: { readonly clock: Clock; readonly tickets: TicketStore },

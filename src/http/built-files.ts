@@ -5,7 +5,7 @@ import { CallboardError } from '../core/errors.ts';
 import { PackedText, sendPacked } from '../web/packed-file.ts';
 import type { RequestInfo } from './request-info.ts';
 
-/** The most files of one folder that are kept; builds that replaced each other have different names. */
+/** The maximum number of cached files of one folder. Each build gives its files new names, so old names accumulate. */
 const FILES_MAX = 200;
 
 export const TYPES: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ export const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** Returns a function that reads a file of the folder on first use, and again after the file changes. */
+/** Returns a function that reads a file of the folder on first use, and reads it again when it has changed. */
 export function createReader(folder: URL, edit?: (text: string) => string): (name: string) => Promise<PackedText> {
   const loaded = new BoundedMap<string, { readonly stamp: string; readonly text: PackedText }>({ most: FILES_MAX });
   return async (name) => {
@@ -31,7 +31,7 @@ export function createReader(folder: URL, edit?: (text: string) => string): (nam
   };
 }
 
-/** The browser builds that are served. No other file of the directory can be requested. */
+/** The browser builds that are served. No other file of the folder can be requested. */
 export const CLIENT_FILES: readonly string[] = ['runtime.js', 'caller.js', 'enrol.js', 'site.js'];
 
 /** Serves the browser builds of the client libraries from `folder`. */
@@ -43,7 +43,7 @@ export function createClientFiles(folder: URL): (info: RequestInfo, name: string
       const detail = `${name} is not built: run "npm run build" on the relay's machine.`;
       throw new CallboardError('not_found', detail, { cause });
     });
-    // Pages of any origin may load the libraries.
+    // Pages of any origin may load these libraries.
     if (!response.hasHeader('access-control-allow-origin')) response.setHeader('access-control-allow-origin', '*');
     return sendPacked(request, response, { text, headers });
   };

@@ -9,16 +9,19 @@ export type ConsoleOptions = {
   /** The directory of the built console. */
   readonly folder: URL;
   readonly basePath: string;
-  /** A name of the deployment for people, shown in the title; empty for none. */
+  /** The name of the deployment, shown in the page's title; empty for none. */
   readonly label: string;
-  /** Whether the relay serves agents, which a page of the console says. Default false. */
+  /** Whether the relay serves agents, which the console tells its users. Default false. */
   readonly mcp?: boolean;
 };
 
 const PATH = '/console';
 const ASSETS = `${PATH}/assets/`;
 
-/** The policy of the page: no inline script or style, no generated code, and nothing from another origin. */
+/**
+ * The content security policy of the page: no inline script or style, no generated code, and nothing from another
+ * origin.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -29,7 +32,8 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-  // A worker checks the arguments of calls: invoke/drawer.tsx of the console creates its Trusted Types policy.
+  // A worker checks the arguments of calls. The console creates the Trusted Types policy of that worker in
+  // invoke/drawer.tsx.
   "worker-src 'self'",
   "require-trusted-types-for 'script'",
   'trusted-types callboard-worker',
@@ -40,7 +44,10 @@ const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-/** Asset names contain a digest. The policy applies to the worker, which loads nothing and generates no code. */
+/**
+ * Names of assets contain a digest of their content. The policy also applies to the worker, which loads nothing and
+ * generates no code.
+ */
 const ASSET_HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'",
@@ -53,12 +60,12 @@ export function isConsole(path: string): boolean {
   return path === PATH || path.startsWith(`${PATH}/`);
 }
 
-/** What a page has if the relay serves agents. */
+/** The element in the page that tells the console that the relay serves agents. */
 const MCP_META = '\n    <meta name="callboard-mcp" content="on" />';
 
-/** Answers every path for which `isConsole` is true. Without a build, the answer says how to make one. */
+/** Answers every path for which `isConsole` is true. If the console was not built, the answer says how to build it. */
 export function createConsole({ folder, basePath, label, mcp = false }: ConsoleOptions): BuiltinRoute['handle'] {
-  // The page is at paths of any depth, so the addresses in it must be absolute.
+  // The same page is served at paths of any depth, so the addresses in it must be absolute.
   const readPage = createReader(folder, (html) =>
     html
       .replaceAll('"./assets/', `"${basePath}${ASSETS}`)

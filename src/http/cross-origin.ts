@@ -1,10 +1,12 @@
-/** Adds CORS headers for allowed origins, and refuses browser requests from all others. It does not authenticate. */
+/**
+ * Adds CORS headers for allowed origins, and refuses requests from pages of other origins. It does not authenticate.
+ */
 import { fail } from '../core/errors.ts';
 import { originRefusal, type OriginRule, type RefusalLog } from '../web/origin.ts';
 import type { RequestInfo } from './request-info.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
-/** The request headers that pages may send: the relay's own, those of W3C Trace Context, MCP and Apollo's clients. */
+/** The request headers that pages may send: those of the relay, W3C Trace Context, MCP and Apollo's clients. */
 const REQUEST_HEADERS = [
   ...['authorization', 'content-type', 'accept', 'last-event-id', 'x-callboard-csrf', 'x-graphql-event-stream-token'],
   ...['traceparent', 'tracestate', 'mcp-protocol-version', 'mcp-session-id', 'mcp-method', 'mcp-name'],
@@ -13,7 +15,10 @@ const REQUEST_HEADERS = [
 ].join(', ');
 const EXPOSED = 'retry-after, www-authenticate, x-request-id, mcp-session-id';
 
-/** Adds CORS headers for allowed origins. Returns true if the request was a preflight, which is then answered. */
+/**
+ * Adds CORS headers for allowed origins. Returns true if the request was a preflight request, which it has then
+ * answered.
+ */
 export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule): boolean {
   const { origin } = request.headers;
   if (origin === undefined || originRefusal(request, rule) !== null) return false;
@@ -28,8 +33,9 @@ export function crossOrigin({ request, response }: RequestInfo, rule: OriginRule
 }
 
 /**
- * Refuses browser requests of foreign pages. Other programs send neither `Origin` nor `Sec-Fetch-Site` and pass. A
- * browser's ambient credentials grant nothing, because only the Authorization header counts.
+ * Refuses requests from pages of other origins. Programs other than browsers send neither `Origin` nor
+ * `Sec-Fetch-Site`, and are not refused. Cookies and other credentials that a browser adds by itself grant nothing,
+ * because only the Authorization header counts.
  */
 export function requireOwnPage({ request, address }: RequestInfo, { origins, refused }: OwnPageOptions): void {
   const { origin, 'sec-fetch-site': site } = request.headers;

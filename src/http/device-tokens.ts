@@ -1,6 +1,6 @@
 /**
- * Checks what devices prove of their keys, and signs the tokens of devices. A proof is a JWT that the device signs with
- * its own key (ES256), which the header names.
+ * Checks the proofs by which devices show that they hold their keys, and signs the tokens of devices. A proof is a JWT
+ * that the device signs with its own key (ES256). The JWT's header contains the public key.
  */
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify, type JWK } from 'jose';
 import type { DeviceCredentials, DeviceProof, ProofPurpose } from '../core/devices/device.ts';
@@ -8,7 +8,10 @@ import { CallboardError, fail } from '../core/errors.ts';
 import { DEVICE_TOKEN_SECONDS } from '../core/limits.ts';
 import { TOLERANCE_SECONDS, signToken, type Names } from './tokens.ts';
 
-/** How far the clock of a device may differ, in seconds. It learns the relay's time from the first answer. */
+/**
+ * How far the clock of a device may differ from the relay's, in seconds. A device learns the relay's time from the
+ * first answer.
+ */
 const PROOF_SECONDS = 300;
 const PROOF_TYPE = 'callboard-proof+jwt';
 const PROOF_CHARS = 1_024;
@@ -26,7 +29,10 @@ export interface DeviceTokens extends DeviceCredentials {
   replace(credentials: Pick<DeviceTokenOptions, 'secret'>): void;
 }
 
-/** Creates what checks proofs and signs tokens. `now`: the clock by which proofs are dated, in epoch milliseconds. */
+/**
+ * Creates the object that checks proofs and signs tokens. `now`: the clock by which proofs are dated, in epoch
+ * milliseconds.
+ */
 export function createDeviceTokens(given: DeviceTokenOptions, now: () => number): DeviceTokens {
   let { secret = null } = given;
   const { issuer = null, audience = null } = given;
@@ -73,7 +79,7 @@ async function readProof(proof: string, now: number): Promise<DeviceProof> {
   }
 }
 
-/** Takes only the members of a public key, so that nothing else in the header counts. */
+/** Returns only the members that a public key has, so that anything else in the header is ignored. */
 function publicKeyIn(jwk: JWK | undefined): JWK {
   if (jwk?.kty !== 'EC' || jwk.crv !== 'P-256' || typeof jwk.x !== 'string' || typeof jwk.y !== 'string')
     return refuse('its header names no key of P-256');

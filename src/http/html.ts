@@ -1,4 +1,4 @@
-/** Writes HTML: escaped values, and pages in the look of the relay's pages. */
+/** Writes HTML: escaped values, and whole pages in the style of the relay's pages. */
 import { createHash } from 'node:crypto';
 import { PackedText, type PackedFile } from '../web/packed-file.ts';
 import { PAGE_STYLE } from '../web/page-look.ts';
@@ -11,12 +11,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Escapes a value for HTML text and for quoted attributes. Null and undefined give an empty text. */
+/** Escapes a value for use in HTML text and in quoted attributes. Null and undefined become an empty text. */
 export function escaped(value: unknown): string {
   return String(value ?? '').replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }
 
-/** Builds a page in the look of the relay's pages. `rules`: CSS of this page alone. `body`: HTML. */
+/** Builds a page in the style of the relay's pages. `rules`: additional CSS of this page. `body`: HTML. */
 export function htmlPage({ title, rules, body }: Readonly<Record<'title' | 'rules' | 'body', string>>): PackedFile {
   const style = `${PAGE_STYLE}\n${rules}`;
   const html = `<!doctype html>

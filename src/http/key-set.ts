@@ -1,5 +1,6 @@
 /**
- * Fetches the published keys of an issuer (JWKS) when they are needed, and again when they are old or a key is unknown.
+ * Fetches the published keys of an issuer (JWKS) when they are first needed, when they are old, and when a key is
+ * unknown.
  */
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import { CallboardError } from '../core/errors.ts';
@@ -7,27 +8,31 @@ import type { Clock } from '../core/ports.ts';
 
 export type KeySet = {
   /**
-   * Finds the key of a token. Throws `store_unavailable` if there are no usable keys, and jose's error if no key fits.
+   * Finds the key for a token. Throws `store_unavailable` if there are no usable keys, and jose's error if none matches
+   * the token.
    */
   readonly key: JWTVerifyGetKey;
   /**
-   * Fetches the keys again after a wrong signature: an issuer may have replaced a key under its name. Resolves with
-   * whether there are other keys than before. Does nothing within UNKNOWN_KEY_MS of the last fetch.
+   * Fetches the keys again after a wrong signature, because an issuer may have replaced a key without changing its
+   * name. Resolves with whether the keys have changed. Does nothing within UNKNOWN_KEY_MS of the last fetch.
    */
   renew(): Promise<boolean>;
-  /** Throws `store_unavailable` with `reason` if no token can be verified. Fetches the keys if there are none. */
+  /**
+   * Throws `store_unavailable` with `reason` if no token can be verified. Fetches the keys first if they are missing or
+   * old.
+   */
   ready(): Promise<void>;
 };
 
 /** The age in milliseconds at which keys are fetched again. */
 const FRESH_MS = 600_000;
-/** The age in milliseconds up to which keys are used while they cannot be fetched again. */
+/** The maximum age in milliseconds of keys that are still used while they cannot be fetched again. */
 const USABLE_MS = 3600_000;
-/** For how long after a fetch an unknown key causes no other fetch, in milliseconds. */
+/** How long after a fetch an unknown key does not cause another fetch, in milliseconds. */
 const UNKNOWN_KEY_MS = 5_000;
-/** How long after a failed fetch the keys are not fetched again, in milliseconds. */
+/** How long to wait after a failed fetch before another one, in milliseconds. */
 const RETRY_MS = 1_000;
-/** How long the identity provider may take to send its keys, in milliseconds. */
+/** The timeout for fetching the keys from the identity provider, in milliseconds. */
 const FETCH_MS = 5_000;
 
 type Keys = {
@@ -51,7 +56,7 @@ export function createKeySet(url: string, clock: Pick<Clock, 'monotonic'>): KeyS
       failure = unreachable(error);
     }
   };
-  /** Callers that need a fetch at the same time share one. */
+  /** Fetches the keys unless the last fetch began less than `pauseMs` ago. Calls during a fetch share that fetch. */
   const fetchAgain = (pauseMs: number): Promise<void> => {
     if (!pending && clock.monotonic() - triedAt >= pauseMs) {
       triedAt = clock.monotonic();
@@ -109,7 +114,7 @@ function unreachable(error: unknown): CallboardError {
   });
 }
 
-/** Writes an error as text, without the address, which may hold a secret. */
+/** Describes an error as text. The text never contains the URL, which may hold a secret. */
 function shortly(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   const { cause } = error;

@@ -1,4 +1,4 @@
-/** The route `/metrics`, with the permission to read it. */
+/** The route `/metrics`, and the check of who may read it. */
 import { requireAdmin, type AdminPrincipal } from '../core/auth/principal.ts';
 import { thenDo } from '../core/maybe-promise.ts';
 import type { Meter } from '../platform/metrics.ts';
@@ -18,7 +18,7 @@ export type MetricsRouteOptions = {
   readonly metricsToken: Pick<MetricsToken, 'accepts'>;
 };
 
-/** The holder of the metrics token, as far as shares are concerned. */
+/** The requester that a socket counts for when it presents the metrics token. */
 const SCRAPER: AdminPrincipal = { kind: 'admin', name: 'metrics', expiresAt: null };
 
 /** Creates the route `GET /metrics`, for administrators and for the holder of the metrics token. */
@@ -51,7 +51,7 @@ async function sendMetrics({ request, response }: RequestInfo, meter: Pick<Meter
 const OPENMETRICS = 'application/openmetrics-text';
 const TEXT = ['text/plain', 'text/*', '*/*'];
 
-/** Returns the format of the answer: OpenMetrics if `accept` prefers it, otherwise Prometheus' text format. */
+/** Returns the format to answer with: OpenMetrics if `accept` prefers it, otherwise Prometheus' text format. */
 export function formatFor(accept: string | undefined): MetricsFormat {
   const weights = weightsOf(accept ?? '');
   const wanted = weights.get(OPENMETRICS) ?? 0;

@@ -1,8 +1,8 @@
-/** The token for metrics. */
+/** The token that may only read the metrics. */
 import { timingSafeEqual } from 'node:crypto';
 import { digest } from './secret-digest.ts';
 
-/** The token that may read the metrics and nothing else. No other part of the relay knows it. */
+/** Holds the token that may read the metrics and nothing else. No other part of the relay accepts it. */
 export class MetricsToken {
   #expected: Buffer | null = null;
 
@@ -11,12 +11,15 @@ export class MetricsToken {
     this.replace(token);
   }
 
-  /** Accepts only this token from now on; null: none. */
+  /** From now on accepts only this token; null: accepts none. */
   replace(token: string | null): void {
     this.#expected = token === null ? null : digest(token);
   }
 
-  /** Whether the given token is this one. Compares digests of one length, so that timing reveals nothing. */
+  /**
+   * Whether the given token is the accepted one. Compares digests, because those have equal lengths and their timing
+   * reveals nothing.
+   */
   accepts(given: string | null): boolean {
     return given !== null && this.#expected !== null && timingSafeEqual(digest(given), this.#expected);
   }

@@ -1,4 +1,4 @@
-/** Builds the page at `/reference`, the reference of the REST routes, from the OpenAPI document. */
+/** Builds the page at `/reference`, which documents the REST routes, from the OpenAPI document. */
 import type { OpenApiDocument } from '../rest/openapi.ts';
 import type { PackedFile } from '../web/packed-file.ts';
 import { BRAND } from '../web/page-look.ts';
@@ -8,7 +8,7 @@ const REFERENCE_STYLE = `pre{overflow:auto;margin:0 0 .75rem;padding:.75rem;back
 .cells{overflow-x:auto;margin:0 0 .75rem}table{border-collapse:collapse;width:100%}td,th{min-width:5rem;text-align:left;vertical-align:top;padding:.375rem .75rem .375rem 0;border-bottom:1px solid var(--line)}th{color:var(--ink-3);font-size:.75rem;font-weight:400}td:last-child{min-width:12rem}
 details{border-bottom:1px solid var(--line)}summary{padding:.5rem 0;cursor:pointer;overflow-wrap:anywhere}details[open]>summary{font-weight:600}.method{display:inline-block;min-width:3.5rem;font-weight:600}.says{color:var(--ink-2);font-weight:400}nav{display:flex;flex-wrap:wrap;gap:.25rem 1rem;line-height:1.5rem}`;
 
-/** The members of a schema that the page shows. */
+/** The members of a JSON Schema that the page shows. */
 type Schema = {
   readonly $ref?: string;
   readonly anyOf?: readonly Schema[];
@@ -50,7 +50,7 @@ type Description = {
   readonly components: Components;
 };
 
-/** Builds the page. `base`: the path that precedes the paths of the document. */
+/** Builds the page. `base`: the prefix of all paths in the document. */
 export function referencePage(document: OpenApiDocument, base: string): PackedFile {
   const { info, tags: listed, paths, components }: Description = JSON.parse(JSON.stringify(document));
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -126,8 +126,8 @@ function schemaHtml(name: string, schema: Schema): string {
 }
 
 /**
- * Describes a schema as HTML: a link to its component, its alternatives, its allowed values, the items of a list, or a
- * table of members. Any other schema: its type and bounds.
+ * Describes a schema as HTML: as a link to its component, its alternatives, its allowed values, the items of a list, or
+ * a table of members. Any other schema is described by its type and bounds.
  */
 function typeHtml(schema: Schema): string {
   const { $ref, anyOf, allOf, type, items, enum: words, properties } = schema;
@@ -177,7 +177,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return `<div class="cells" tabindex="0" role="region" aria-label="${escaped(head.join(', '))}"><table>${lines}</table></div>`;
 }
 
-/** Writes text as HTML, with code where the text has backquotes. */
+/** Writes text as HTML, in which text between backquotes becomes code. */
 function prose(text: unknown): string {
   return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

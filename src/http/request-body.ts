@@ -1,4 +1,4 @@
-/** Reads request bodies within a size limit. It does not interpret them. */
+/** Reads request bodies within a size limit, and checks that they are JSON. It does not interpret them. */
 import { isUtf8 } from 'node:buffer';
 import { CallboardError } from '../core/errors.ts';
 import { jsonFault, trustJson, type JsonFault, type JsonText } from '../core/json.ts';
@@ -7,10 +7,11 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { HttpRequest, HttpResponse } from '../web/request.ts';
 
 /**
- * Reads the JSON body of a request and returns what `use` makes of its bytes; undefined if there is no body. Buffers at
- * most `maxBytes`, whatever Content-Length says. Throws `payload_too_large`, `unsupported_media_type` or
- * `invalid_argument`; the rest of the body is then not read, so the connection must be closed after the response. For a
- * body without Content-Length, `unannounced` is called with the size of each chunk as it arrives.
+ * Reads the JSON body of a request, and returns the result of `use` for the body's bytes; undefined if there is no
+ * body. Buffers at most `maxBytes`, whatever Content-Length announces. Throws `payload_too_large`,
+ * `unsupported_media_type` or `invalid_argument`. After an error the rest of the body is not read, so the connection
+ * must be closed after the response. If the body has no Content-Length, `unannounced` is called with the size of each
+ * chunk as it arrives.
  */
 export function readBody<T>(
   request: HttpRequest,
@@ -33,10 +34,13 @@ type BodyOptions<T> = {
   readonly unannounced?: ((bytes: number) => void) | undefined;
 };
 
-/** The responses of requests that wait for `100 Continue` before they send their bodies. */
+/** The responses to requests whose clients wait for `100 Continue` before they send the body. */
 const awaited = new WeakMap<HttpRequest, HttpResponse>();
 
-/** Defers the answer to `Expect: 100-continue` until the body is read: a request that is refused sends none. */
+/**
+ * Defers the answer to `Expect: 100-continue` until the body is read, so that the client of a refused request sends no
+ * body.
+ */
 export function deferContinue(request: HttpRequest, response: HttpResponse): void {
   awaited.set(request, response);
 }
@@ -87,10 +91,11 @@ function collect(request: HttpRequest, maxBytes: number, unannounced?: (bytes: n
   };
   const broken = (): void =>
     reject(new CallboardError('invalid_argument', 'The body ended before its announced length.'));
-  // Every request emits `close`. A listener left in place would then create an unused error, which costs more than the
-  // rest of the read. The listeners would also keep the chunks in memory for as long as a stream is open.
+  // Listeners are removed because every request emits `close`. A remaining listener would then create an unused error,
+  // which costs more than the rest of the read. The listeners would also keep the chunks in memory for as long as a
+  // stream is open.
   const leave = (): void => void request.off('data', take).off('end', whole).off('close', broken);
-  // A request that is cut off emits `close`. It emits `error` too, but only if anything listens to that.
+  // A request whose connection breaks emits `close`. It also emits `error`, but only if `error` has a listener.
   request.on('data', take).on('end', whole).on('close', broken);
   return promise;
 }
@@ -102,16 +107,19 @@ export function parseBody(bytes: Buffer): JsonText {
   return fault === null ? trustJson(text) : refuseBody(fault);
 }
 
-/** Decodes the body, and does not check whether it is JSON. Throws `invalid_argument` if it is not UTF-8. */
+/** Decodes the body without checking whether it is JSON. Throws `invalid_argument` if it is not UTF-8. */
 export function decodeBody(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.');
   return bytes.toString('utf8');
 }
 
-/** A payload in a body may have JSON_DEPTH levels, which is checked where it is taken out. */
+/**
+ * The maximum depth of a body. A payload in it may have JSON_DEPTH levels, which is checked when the payload is taken
+ * out.
+ */
 const BODY_DEPTH = JSON_DEPTH + ENVELOPE_DEPTH;
 
-/** Throws the `invalid_argument` that says why a body is not accepted as JSON. */
+/** Throws the `invalid_argument` that states why a body is not accepted as JSON. */
 export function refuseBody(fault: JsonFault): never {
   throw malformed(fault === 'depth' ? `The body is nested deeper than ${BODY_DEPTH} levels.` : 'The body is not JSON.');
 }

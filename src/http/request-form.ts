@@ -1,4 +1,4 @@
-/** Checks the form of every request before it is routed, and refuses requests that fail. */
+/** Checks the Host header and the method of each request, and recognizes paths. Refuses requests that fail a check. */
 import { fail } from '../core/errors.ts';
 import type { UpgradeRefusal } from '../gateway/gateway.ts';
 import { GRAPHQL_PATH, STREAM_PATH } from '../graphql/http/request.ts';
@@ -10,9 +10,9 @@ import type { RequestInfo } from './request-info.ts';
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\dA-Fa-f:.]+\])(?::\d*)?$/;
 
 /**
- * Throws `invalid_argument` if the Host header is missing, appears twice, or is not a host of a URL. Libraries build
- * the URL of a request from it, and fail with an invalid host. With two headers, a proxy may have routed by the other
- * one. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not have it.
+ * Throws `invalid_argument` if the Host header is missing, appears twice, or is not a valid host. Libraries build the
+ * URL of a request from this header and would fail for an invalid host. If there are two, a proxy may have routed by
+ * the other one. HTTP/1.1 requires the header (RFC 9112, 3.2); HTTP/1.0 does not.
  */
 export function requireHost({ request, response }: RequestInfo): void {
   const fault = hostFault(request);
@@ -28,7 +28,7 @@ export function hostFault(request: HttpRequest): string | null {
   return isHost(host) ? null : 'The Host header is not a valid host.';
 }
 
-/** Node drops all Host headers but the first from `headers`, so the header lines are read. */
+/** Node drops every Host header but the first from `headers`, so this function reads the raw header lines. */
 function hasTwoHosts({ rawHeaders }: HttpRequest): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -38,7 +38,10 @@ function hasTwoHosts({ rawHeaders }: HttpRequest): boolean {
   return hosts > 1;
 }
 
-/** The last valid host: nearly every request has the same one, and parsing a URL costs more than the other checks. */
+/**
+ * The last host that was found valid. Nearly all requests have the same host, and parsing a URL costs more than all
+ * other checks.
+ */
 let lastHost = '';
 
 function isHost(host: string): boolean {
@@ -64,7 +67,7 @@ export function isGraphql(path: string | null): boolean {
   return path === GRAPHQL_PATH || path === STREAM_PATH;
 }
 
-/** Whether a path is that of the endpoint of agents. Hosts may end an address with a slash. */
+/** Whether a path is that of the MCP endpoint. Some hosts of agents append a slash to the address. */
 export function isMcp(path: string | null): boolean {
   return path === MCP_PATH || path === `${MCP_PATH}/`;
 }
@@ -76,7 +79,7 @@ export function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Refuses a method that the path does not have. */
+/** Refuses a method that the route does not support. */
 export function requireMethod({ method, response }: RequestInfo, methods: readonly string[]): void {
   if (methods.includes(method)) return;
   response.setHeader('allow', methods.join(', '));

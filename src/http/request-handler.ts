@@ -1,6 +1,6 @@
 /**
- * Checks, authenticates, routes and counts each HTTP request, and charges its body to the user's byte rate. Other
- * handlers produce the responses, except those to input that is not a valid request.
+ * Checks, authenticates, routes and counts each HTTP request, and charges its body to the user's byte rate. It passes
+ * the request to another handler, and answers by itself only input that is not a valid request.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -55,18 +55,18 @@ export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agen
   readonly randomId: () => string;
   readonly graphql: GraphqlHandler;
   readonly rest: RestHandler;
-  /** The endpoint of agents; null: it is switched off. */
+  /** The MCP endpoint for agents; null: it is switched off. */
   readonly mcp: McpHandler | null;
-  /** The issuers of the tokens that agents fetch themselves; absent: none is configured. */
+  /** The issuers of the tokens that agents fetch themselves; absent if none is configured. */
   readonly issuer?: Names;
   readonly gateway: Pick<Gateway, 'upgrade'>;
-  /** The route of every path for which `isSiteEvents` is true. */
+  /** The route for every path for which `isSiteEvents` is true. */
   readonly siteEvents: BuiltinRoute;
   readonly sockets: Sockets;
   readonly unread: UnreadBytes;
   readonly clock: Clock;
   readonly maxBodyBytes: number;
-  /** The inbound byte rates of users. */
+  /** The limits on the bytes per second that each user may send. */
   readonly inbound: ByteRates;
   readonly origins: OriginRule;
   /** Logs requests that are refused before they are authenticated. */
@@ -76,20 +76,28 @@ export type RequestHandlerOptions = Omit<BuiltinRoutesOptions, 'openapi' | 'agen
 /** Handles the events of the HTTP server. No method throws, whatever the input. */
 export type RequestHandler = {
   connection(socket: HttpSocket): void;
-  /** Called when the TLS handshake of an accepted socket is complete; its requests arrive over `secured`. */
+  /**
+   * Called when the TLS handshake of an accepted socket is complete. Its requests then arrive over the socket
+   * `secured`.
+   */
   secured(socket: HttpSocket, secured: HttpSocket): void;
-  /** Called when no request is in progress over a socket that belongs to another program. */
+  /**
+   * Called for a socket that belongs to the host program, when no request to the relay is in progress over it any more.
+   */
   released(socket: HttpSocket): void;
   request(request: HttpRequest, response: HttpResponse): void;
-  /** Handles a request with `Expect: 100-continue`: it sends its body once it may. */
+  /** Handles a request with `Expect: 100-continue`, whose client sends the body only after `100 Continue`. */
   continuing(request: HttpRequest, response: HttpResponse): void;
   /** Handles a request with an `Expect` header that is not `100-continue`. */
   expectation(request: HttpRequest, response: HttpResponse): void;
   /** Handles a CONNECT request. */
   tunnel(request: HttpRequest, socket: Duplex): void;
-  /** Handles input that is not a valid request. */
+  /** Handles bytes that are not a valid request. */
   broken(error: ParseError, socket: Duplex): void;
-  /** Whether the upgrade is a WebSocket for the gateway; any other Upgrade header is ignored, as RFC 9110 allows. */
+  /**
+   * Whether an upgrade request is a WebSocket handshake for the gateway. Any other Upgrade header is ignored, as RFC
+   * 9110 allows.
+   */
   shouldUpgrade(request: HttpRequest): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
@@ -103,7 +111,7 @@ export function createRequestHandler(options: RequestHandlerOptions): RequestHan
   const { log, meter, clock, basePath, origins, sockets, unread } = options;
   const route = createRouter(options);
   const counted = (label: RouteLabel): void => meter.count('requests', label);
-  // One function for all requests: a function of each request would keep all of it in memory while a stream is open.
+  // One function for all requests. A closure for each request would keep that request in memory while a stream is open.
   const ended = (socket: HttpSocket, response: HttpResponse): void => {
     sockets.ended(socket);
     requestDone(response);
@@ -203,7 +211,8 @@ function createRouter(options: RequestHandlerOptions): Router {
     const { request, path } = info;
     requireHost(info);
     const route = path === null ? undefined : routeOf(path);
-    // Responses of these routes and to pages need the default headers now; `reply.json` sends them with the response.
+    // The default headers are set now for built-in routes, which write the response themselves, and for pages of a
+    // browser, whose CORS headers follow. For others, `reply.json` writes them with the response.
     if (route || request.headers.origin !== undefined) exchange.reply.open();
     if (crossOrigin(info, origins)) return 'preflight';
     if (path === null) notFound();
@@ -288,14 +297,15 @@ function createApiRouter(options: RequestHandlerOptions): Router {
       return readBodyFor(info, requester, { parse: parseBody, answer });
     }
     if (requester !== null || !mayHaveBody(request)) return readBodyFor(info, requester, { parse: parseBody, answer });
-    // The request has no token. Every other REST route answers it with 401 whatever the body says, so the body is not read.
+    // The request has no token, and this route answers it with 401 whatever the body contains. The body is therefore
+    // not read.
     exchange.reply.open();
     response.setHeader('connection', 'close');
     return answer(undefined);
   };
 }
 
-/** Masks an unexpected error: the log has it under the request's id, and the response has only that id. */
+/** Masks an unexpected error. The error is logged with the request's id, and the response contains only that id. */
 function explain(error: unknown, { id, path }: RequestInfo, { log, meter }: RequestHandlerOptions): CallboardError {
   if (error instanceof CallboardError) return error;
   meter.count('errors_masked');
@@ -317,8 +327,8 @@ function refuse(
   if (error.details.retryAfterMs !== undefined) {
     response.setHeader('retry-after', String(Math.max(1, Math.ceil(error.details.retryAfterMs / 1000))));
   }
-  // Closing the connection saves reading the rest of the body. A user who holds too many connections or requests loses
-  // this one.
+  // Closing the connection avoids reading the rest of the body. A user who holds too many sockets or requests also
+  // loses this connection.
   const { share } = error.details;
   if (!request.complete || share === 'sockets' || share === 'requests') response.setHeader('connection', 'close');
   if (isGraphql(path)) graphql.refuse(response, error);
@@ -328,8 +338,8 @@ function refuse(
 // Charges request bodies to the inbound byte rate of a user, before they are read.
 
 /**
- * Returns the byte rate to which a request body is charged. A user has a rate of their own. A grant is charged to the
- * owner of its session. Null for an administrator, who is not limited, and for a request without a token.
+ * Returns the byte rate to which a request body is charged: the user's own, or that of the session's owner for a grant.
+ * Null for an administrator, who is not limited, and for a request without a token.
  */
 function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null {
   if (requester === null || requester.kind === 'admin') return null;
@@ -337,9 +347,9 @@ function rateOf(rates: ByteRates, requester: Principal | null): ByteRate | null 
 }
 
 /**
- * Charges the Content-Length of a body before the body is read. Throws `share_exceeded` (share `inbound`) while the
- * rate is used up, and then charges nothing. A length above `maxBodyBytes` is not charged, because `readBody` refuses
- * it.
+ * Charges the Content-Length of a body before the body is read. Throws `share_exceeded` (share `inbound`), and charges
+ * nothing, while the rate is used up. A length above `maxBodyBytes` is not charged, because `readBody` refuses such a
+ * body.
  */
 function admitBody(
   rate: ByteRate,
@@ -356,7 +366,7 @@ function admitBody(
 
 // Answers input that the HTTP parser rejects. No such input reaches a handler.
 
-/** An error of the HTTP parser, or a timeout of the server. */
+/** An error of the HTTP parser, or of a timeout of the server. */
 type ParseError = Error & { readonly code?: string };
 
 const PARSE_REFUSALS: Readonly<Record<string, UpgradeRefusal>> = {
@@ -374,7 +384,7 @@ const NOT_HTTP = { status: 400, code: 'invalid_argument', detail: 'The bytes are
 function createBrokenAnswers(clock: Clock): (error: ParseError, socket: Duplex) => void {
   const answered = new WeakSet<Duplex>();
   return (error, socket) => {
-    // Each further chunk of a broken request fails again; it must not interrupt the answer that is being sent.
+    // Each further chunk of an invalid request fails again. It must not interrupt the answer that is being sent.
     if (answered.has(socket)) return;
     if (!socket.writable || error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
     answered.add(socket);

@@ -1,29 +1,34 @@
-/** Reads the target, address and origin of a request. Only this file takes the base path off a request's path. */
+/**
+ * Reads the target and the peer's address of a request, and removes the base path from its path. No other file handles
+ * the base path of a request.
+ */
 import { addressOf, type ProxyTrust } from '../web/forwarded.ts';
 import type { HttpRequest, HttpResponse } from '../web/request.ts';
 
-/** `basePath`: what all paths of the relay begin with, without a trailing slash; empty for the root. */
+/** `basePath`: the prefix of all paths of the relay, without a trailing slash; empty if there is none. */
 type RequestInfoOptions = { readonly id: string; readonly basePath: string; readonly trustProxy: ProxyTrust };
 
-/** One HTTP request with its parsed target and the peer's address. */
+/** An HTTP request and its response, with the parsed target and the peer's address. */
 export type RequestInfo = {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
-  /** The id of the request in the log and in `x-request-id`. The relay never takes it from the request. */
+  /** The id of the request in the log and in `x-request-id`. Created by the relay, and never taken from the request. */
   readonly id: string;
   readonly method: string;
   /**
-   * The path below the base path, without query, still percent-encoded. Null: the path is outside the base path, or the
-   * target is not a path.
+   * The path below the base path, without the query and still percent-encoded. Null: the request's path is outside the
+   * base path, or its target is not a path.
    */
   readonly path: string | null;
   /** The query without the question mark; empty if there is none. */
   readonly query: string;
-  /** The peer's address; taken from a proxy's header only with `trustProxy`. */
+  /** The address of the peer. It is taken from a proxy's header only with `trustProxy`. */
   readonly address: string;
 };
 
-/** Reads the request target, and takes the base path off `request.url`: handlers only know paths without it. */
+/**
+ * Parses the request target, and removes the base path from `request.url`, so that all handlers see paths without it.
+ */
 export function requestInfoOf(request: HttpRequest, response: HttpResponse, options: RequestInfoOptions): RequestInfo {
   const { url = '' } = request;
   const target = targetOf(url);
@@ -42,13 +47,13 @@ export function requestInfoOf(request: HttpRequest, response: HttpResponse, opti
   };
 }
 
-/** Returns the path of a request below the base path, or null. */
+/** Returns the path of a request below the base path; null if the path is outside of it or the target is not a path. */
 export function pathOf(request: HttpRequest, basePath: string): string | null {
   const target = targetOf(request.url ?? '');
   return target === null ? null : below(basePath, target.path);
 }
 
-/** Parses the request target: the origin form, and the absolute form that proxies may send. */
+/** Parses a request target in origin form, or in absolute form, which proxies may send. */
 function targetOf(url: string): { readonly path: string; readonly query: string } | null {
   const text = originForm(url);
   if (text === null) return null;
@@ -62,7 +67,10 @@ function originForm(url: string): string | null {
   return parsed && parsed.pathname + parsed.search;
 }
 
-/** The prefix of the metadata of a resource. RFC 9728 puts it before the whole path, so also before the base path. */
+/**
+ * The first part of the path of a resource's metadata. RFC 9728 puts this part before the whole path of the resource,
+ * so it comes before the base path.
+ */
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 
 function below(basePath: string, path: string): string | null {

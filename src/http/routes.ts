@@ -1,6 +1,6 @@
 /**
- * The routes outside GraphQL and REST: health, metrics, OpenAPI, sign-in, pages, and the files of the console and the
- * client libraries.
+ * Creates the routes outside GraphQL and REST: health, metrics, OpenAPI, sign-in, pages, and the files of the console
+ * and of the client libraries.
  */
 import type { Core } from '../core/core.ts';
 import { CallboardError } from '../core/errors.ts';
@@ -24,18 +24,21 @@ export type BuiltinRoutesOptions = MetricsRouteOptions &
     readonly core: Pick<Core, 'ready' | 'fullShares' | 'nodeId' | 'durability' | 'policyReport'>;
     readonly version: string;
     readonly authenticator: Pick<BearerAuthenticator, 'ready'>;
-    /** Creates the OpenAPI document. Called at the first request for it. */
+    /** Creates the OpenAPI document. Called when the document is first requested. */
     readonly openapi: () => Promise<OpenApiDocument>;
     readonly basePath: string;
-    /** The directory with the browser builds of the client libraries. */
+    /** The folder with the browser builds of the client libraries. */
     readonly clientFiles: URL;
-    /** The console for operators. Absent: it is switched off. */
+    /** The options of the console for operators. Absent: the console is switched off. */
     readonly operatorConsole?: Omit<ConsoleOptions, 'basePath' | 'mcp'> | null;
     /** Present if the relay serves agents. */
     readonly agents?: AgentRoutes | null;
   };
 
-/** Creates the built-in routes with a fixed path. Only sign-in changes what is stored: it uses up a ticket. */
+/**
+ * Creates the built-in routes that have a fixed path. Only the route of sign-in changes stored data: it uses up a
+ * ticket.
+ */
 export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<string, BuiltinRoute> {
   const { openapi, basePath, clientFiles, signIn, tickets, operatorConsole = null } = options;
   const client = createClientFiles(clientFiles);
@@ -64,7 +67,10 @@ export function createBuiltinRoutes(options: BuiltinRoutesOptions): ReadonlyMap<
   return new Map(routes);
 }
 
-/** Finds the route of a path of the console; undefined for other paths, and if the console is switched off. */
+/**
+ * Returns a function that finds the route of the console for a path; undefined for other paths, and if the console is
+ * switched off.
+ */
 export function createConsoleRoute({
   operatorConsole = null,
   basePath,
@@ -83,8 +89,8 @@ function file(load: () => MaybePromise<PackedFile>): BuiltinRoute {
 }
 
 /**
- * Returns a function that creates the value at its first call. Later calls return the value itself, not a promise, as
- * soon as it exists. A failure is not kept.
+ * Returns a function that creates a value at its first call. Once the value exists, later calls return the value
+ * itself, not a promise. A failure is not cached.
  */
 function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
   let made: MaybePromise<T> | null = null;
@@ -100,8 +106,8 @@ function once<T extends object>(make: () => Promise<T>): () => MaybePromise<T> {
 }
 
 /**
- * Answers that the process runs. Tells a program on this machine which relay answers, for example one that finds its
- * port taken.
+ * Answers that the process runs. A requester on the same machine also learns which relay answers, for example a program
+ * that finds its port in use.
  */
 function sendHealth(info: RequestInfo, { core, version }: Pick<BuiltinRoutesOptions, 'core' | 'version'>): void {
   const self = isLocal(info) ? { version, node_id: core.nodeId, pid: process.pid } : {};
@@ -109,9 +115,10 @@ function sendHealth(info: RequestInfo, { core, version }: Pick<BuiltinRoutesOpti
 }
 
 /**
- * Answers with a status for load balancers: 200 while the node takes new links and commands. The body of 200 names the
- * shares that are used up, and says whether records were missing at the start and whether a changed policy file is not
- * used; the body of 503 names the error code and what an operator must repair, if that is known.
+ * Answers load balancers with a status: 200 while the node accepts new links and commands, otherwise 503. The body of
+ * 200 names the shares that are used up. It also says whether records were missing at the start, and whether the latest
+ * policy file has a fault and is not used. The body of 503 names the error code, and what an operator must repair if
+ * that is known.
  */
 async function sendReadiness(
   { response }: RequestInfo,
@@ -128,7 +135,7 @@ async function sendReadiness(
     return sendText(response, 503, JSON_TYPE, JSON.stringify(answer));
   }
   const lost = core.durability().away?.lost === true;
-  // What is wrong with the policy file is for administrators: this path needs no token.
+  // The details of the fault are only for administrators, because this path needs no token.
   const isFaulty = (core.policyReport()?.fault ?? null) !== null;
   const answer = {
     status: 'ready',
@@ -139,8 +146,6 @@ async function sendReadiness(
   sendText(response, 200, JSON_TYPE, JSON.stringify(answer));
 }
 
-// The metadata by which agents find out where to get a token (RFC 9728).
-
 function refuseWithoutUpgrade({ response }: RequestInfo): void {
   response.setHeader('upgrade', 'websocket');
   response.setHeader('connection', 'Upgrade');
@@ -148,9 +153,7 @@ function refuseWithoutUpgrade({ response }: RequestInfo): void {
   throw new CallboardError('invalid_argument', detail, { status: 426 });
 }
 
-// The OpenAPI descriptions of the routes outside REST: health, metrics, GraphQL and the description itself.
-
-/** Rejects with the CallboardError of the first part that is not ready. */
+/** Rejects with the CallboardError of the first given part that is not ready. */
 export async function requireReady(parts: readonly Partial<Pick<Core, 'ready'>>[]): Promise<void> {
   for (const part of parts) await part.ready?.();
 }

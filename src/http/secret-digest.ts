@@ -1,7 +1,10 @@
-/** Digests secrets, so that they can be compared. */
+/** Computes digests of secrets for comparison. */
 import { hash } from 'node:crypto';
 
-/** Returns a digest of a secret. Digests have one length, so comparing them does not reveal that of the secret. */
+/**
+ * Returns a digest of a secret. All digests have the same length, so comparing them does not reveal the length of the
+ * secret.
+ */
 export function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }

@@ -1,6 +1,6 @@
 /**
- * Serves the relay over HTTP: runs its own server of Node (timeouts, keep-alive, TLS and shutdown), or serves its base
- * path in a server that belongs to the program around it. Knows no route.
+ * Serves the relay over HTTP: in its own Node server (timeouts, keep-alive, TLS and shutdown), or below a base path in
+ * the server of a host program. It knows no routes.
  */
 import { IncomingMessage, ServerResponse, createServer, type Server, type ServerOptions } from 'node:http';
 import {
@@ -16,28 +16,42 @@ import type { RequestHandler } from './request-handler.ts';
 import { pathOf } from './request-info.ts';
 
 const HEADERS_MS = 10_000;
-/** The timeout for receiving a whole request, in milliseconds; responses and streams may take longer. */
+/** The timeout for receiving a whole request, in milliseconds. Responses and streams may take longer. */
 const REQUEST_MS = 30_000;
 const KEEP_ALIVE_BUFFER_MS = 1_000;
 const CHECK_MS = 5_000;
-/** The greatest number of headers of a request. Node.js ignores the rest. */
+/** The maximum number of headers of a request. Node.js ignores the rest. */
 const HEADERS_MAX = 100;
-/** How long responses in progress may take after the server or the relay starts to close, in milliseconds. */
+/** How long responses in progress may take after closing begins, in milliseconds. */
 const CLOSE_MS = 1_000;
 
 export type HttpServer = {
-  /** Resolves with the address when connections are accepted; rejects, for example, if the port is in use. */
+  /**
+   * Resolves with the address when the server accepts connections. Rejects if it cannot, for example because the port
+   * is in use.
+   */
   listen(at: {
     readonly host: string;
     readonly port: number;
-    /** A file descriptor of a listening socket to use instead; `host` then only appears in the URL. */
+    /**
+     * A file descriptor of a socket that is already listening, to use instead of opening one. `host` then only appears
+     * in the URL.
+     */
     readonly fd?: number | undefined;
   }): Promise<{ readonly url: string; readonly port: number }>;
-  /** Accepts no more connections, gives responses in progress one second, then closes their connections. Idempotent. */
+  /**
+   * Stops accepting connections, gives responses in progress one second, and then closes all connections. Idempotent.
+   */
   close(): Promise<void>;
-  /** Accepts no more connections and destroys all that have not been upgraded, with the responses in progress. */
+  /**
+   * Stops accepting connections and destroys all that have not been upgraded, including those with a response in
+   * progress.
+   */
   abort(): void;
-  /** Serves this certificate to new connections. Throws if the server has no TLS or the texts do not fit together. */
+  /**
+   * Uses this certificate for new connections. Throws if the server has no TLS, or if certificate and key do not fit
+   * together.
+   */
   replaceCertificate(certificate: Certificate): void;
 };
 
@@ -47,8 +61,8 @@ type HttpServerOptions = {
   /** The certificate; null (the default): the server does not use TLS. */
   readonly tls?: Certificate | null;
   /**
-   * See `Backend.onRecord`. If it is set, no byte is written to a socket before. Responses, event streams and links all
-   * write to these sockets.
+   * See `Backend.onRecord`. If it is set, all writes to the server's sockets wait for it: those of responses, event
+   * streams and links.
    */
   readonly onRecord?: OnRecord | undefined;
 };
@@ -57,8 +71,9 @@ type HttpServerOptions = {
 type OnRecord = (run: () => void, holder?: { destroy(): void }) => void;
 
 /**
- * Creates the HTTP server. Connections may stay open for `keepAliveMs` between two requests, which is announced in
- * `Keep-Alive`, and for `bufferMs` more, which is not announced. Milliseconds; defaults 10 s and 1 s.
+ * Creates the HTTP server. A connection may stay open without a request for `keepAliveMs`, which `Keep-Alive`
+ * announces, and for a further `bufferMs`, which is not announced. Both are in milliseconds; the defaults are 10 s and
+ * 1 s.
  */
 export function createHttpServer(
   handler: RequestHandler,
@@ -71,7 +86,7 @@ export function createHttpServer(
     keepAliveTimeoutBuffer: bufferMs,
     connectionsCheckingInterval: CHECK_MS,
     shouldUpgradeCallback: handler.shouldUpgrade,
-    // `requireHost` checks the header instead, so the refusal has a body.
+    // Node need not check the header: `requireHost` does, and its refusal has a body.
     requireHostHeader: false,
   };
   const server = tls ? createTlsServer(handler, tls, options) : createServer(options, handler.request);
@@ -96,9 +111,9 @@ export function createHttpServer(
 }
 
 /**
- * Returns a function that makes a socket write nothing before `onRecord` allows it. It replaces `_write` and `_writev`,
- * through which a stream passes all its bytes: Node has no option or event to delay the writes of a server's sockets.
- * What waits counts as unread, as usual. The function may be called more than once for a socket.
+ * Returns a function that makes a socket delay all writes until `onRecord` allows them. The function replaces `_write`
+ * and `_writev`, through which all bytes of a stream pass, because Node has no option or event for this. Delayed bytes
+ * count as unread, like others. The function may be called more than once for a socket.
  */
 export function holdingBack(onRecord: OnRecord): (socket: Socket) => void {
   function write(this: Socket, chunk: unknown, encoding: BufferEncoding, done: Written): void {
@@ -114,8 +129,9 @@ type Written = (error?: Error | null) => void;
 type Chunks = { chunk: unknown; encoding: BufferEncoding }[];
 
 /**
- * Closes a connection whose keep-alive time is over, unless its next request has arrived. Timers run before sockets are
- * read, so after the process has stalled the request may wait unread, and closing the connection would reset it.
+ * Closes a connection whose keep-alive time is over, unless its next request has arrived. Node runs timers before it
+ * reads sockets. After the process has stalled, a request may therefore wait unread, and closing its connection would
+ * reset it.
  */
 function closeUnlessUsed(socket: Socket): void {
   const { bytesRead } = socket;
@@ -140,7 +156,8 @@ async function listen(server: Server, { host, port, fd }: Parameters<HttpServer[
 }
 
 async function close(server: Server, onRecord?: OnRecord): Promise<void> {
-  // A server that closes destroys each connection whose response has ended, even if bytes of it are still held back.
+  // A server that closes destroys each connection whose response has ended, even if some of the response's bytes are
+  // still delayed.
   if (onRecord) await recorded(onRecord);
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
@@ -149,7 +166,7 @@ async function close(server: Server, onRecord?: OnRecord): Promise<void> {
   clearTimeout(cut);
 }
 
-/** Resolves when everything that is held back now has been written or destroyed, at the latest after CLOSE_MS. */
+/** Resolves when every write that is delayed now was made or its socket destroyed, and after CLOSE_MS at the latest. */
 async function recorded(onRecord: OnRecord): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const late = setTimeout(resolve, CLOSE_MS);
@@ -158,18 +175,18 @@ async function recorded(onRecord: OnRecord): Promise<void> {
   clearTimeout(late);
 }
 
-// The HTTP server with TLS. It only adds TLS: requests are handled as without it.
+// The HTTP server with TLS. Requests are handled in the same way as without TLS.
 
 /** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
 export type Certificate = { readonly cert: string; readonly key: string };
 
-/** How long a peer may take to complete the TLS handshake before it is disconnected. Milliseconds. */
+/** The timeout of the TLS handshake in milliseconds, after which the peer is disconnected. */
 const HANDSHAKE_MS = 10_000;
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS, ALPNProtocols: ['http/1.1'] } as const;
 
 /**
- * Creates the HTTP server with TLS. Sockets count as accepted before their handshake, so peers that never complete it
- * are bounded like others. After the handshake the handler learns which socket replaces the accepted one.
+ * Creates the HTTP server with TLS. A socket counts as accepted before its handshake, so the number of peers that never
+ * complete theirs is bounded too. After the handshake, the handler learns which socket replaces the accepted one.
  */
 function createTlsServer(handler: RequestHandler, certificate: Certificate, options: ServerOptions): HttpsServer {
   const merged: HttpsOptions = { ...options, ...TLS, ...certificate };
@@ -188,24 +205,24 @@ function createTlsServer(handler: RequestHandler, certificate: Certificate, opti
     handshakes.delete(peer);
     if (socket) handler.secured(socket, secured);
   });
-  // A failed handshake ends its own connection only.
+  // A failed handshake closes only its own connection.
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }
 
-/** Throws if the server has no TLS or the texts do not fit together; then nothing changes. */
+/** Throws, and changes nothing, if the server has no TLS or if certificate and key do not fit together. */
 function replaceCertificate(server: unknown, certificate: Certificate): void {
   if (!(server instanceof HttpsServer)) throw new Error('The relay was opened without TLS.');
   server.setSecureContext({ ...certificate, minVersion: TLS.minVersion });
 }
 
-/** Returns the remote address and port, which tell the open connections of a listening socket apart. */
+/** Returns the remote address and port, which identify an open connection of one listening socket. */
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-// Serves the relay in an HTTP server that belongs to the program around it. Of that server's events it takes those of
-// requests below the base path, before any listener of the program; all else reaches the program as before.
+// Serves the relay in the HTTP server of a host program. The events of requests below the base path go to the relay and
+// not to the program's listeners. All other events reach the program unchanged.
 
 /** A server of `node:http` or `node:https`, listening or not. */
 export type HostServer = Server | HttpsServer;
@@ -213,13 +230,13 @@ export type HostServer = Server | HttpsServer;
 export type Attachment = {
   /** The URL of the base path; null while the server does not listen on a port. */
   readonly url: string | null;
-  /** Takes no more requests, and gives responses in progress one second. The server goes on without the relay. */
+  /** Stops taking requests, and gives responses in progress one second. The server keeps running without the relay. */
   close(): Promise<void>;
-  /** Takes no more requests, and destroys the sockets of those in progress. */
+  /** Stops taking requests, and destroys the sockets of those in progress. */
   abort(): void;
 };
 
-/** Node 24.9 and later ask this member of a server whether to accept an upgrade. Its types do not have it. */
+/** Node 24.9 and later call this member of a server to decide whether to accept an upgrade. Node's types lack it. */
 type AskedToUpgrade = { shouldUpgradeCallback?: (request: IncomingMessage) => boolean };
 
 type AttachHandlerOptions = {
@@ -227,15 +244,15 @@ type AttachHandlerOptions = {
   /** The path below which requests and upgrades belong to the relay. */
   readonly basePath: string;
   /**
-   * See `Backend.onRecord`. If it is set, a socket writes no byte before, from the first request of the relay on. That
-   * includes later responses of the program over the same socket.
+   * See `Backend.onRecord`. If it is set, all writes to a socket wait for it after the first request to the relay over
+   * that socket. This includes later responses of the host program over the same socket.
    */
   readonly onRecord?: OnRecord | undefined;
 };
 
 /**
- * Passes the requests and upgrades below `basePath` to the handler. Throws `invalid_argument` for a base path that is
- * the root or no path, and on a Node.js that cannot leave the upgrades of others alone.
+ * Passes the requests and upgrades below `basePath` to the handler. Throws `invalid_argument` if `basePath` is the root
+ * or not a path, or if this version of Node.js cannot leave the program's own upgrades alone.
  */
 export function attachHandler(server: HostServer, { handler, basePath, onRecord }: AttachHandlerOptions): Attachment {
   if (!/^(\/[^/?#\s]+)+$/.test(basePath)) fail('invalid_argument', 'basePath: expected a path such as /relay.');
@@ -269,8 +286,8 @@ export function attachHandler(server: HostServer, { handler, basePath, onRecord 
 }
 
 /**
- * Handles the requests of the relay. The program owns the sockets: one counts for the relay only while a request of the
- * relay is in progress over it, so the relay closes none that serves the program.
+ * Handles requests to the relay over sockets that the host program owns. A socket counts for the relay only while a
+ * request to the relay is in progress over it. The relay therefore never closes a socket that serves only the program.
  */
 function createOwnRequests(handler: RequestHandler) {
   const inProgress = new Map<ServerResponse, Socket>();
@@ -293,7 +310,7 @@ function createOwnRequests(handler: RequestHandler) {
   };
 
   return {
-    /** Handles an event of a request of the relay. Returns false for an event that the relay does not handle. */
+    /** Handles an event of a request to the relay. Returns false for an event that the relay does not handle. */
     take(event: string, request: IncomingMessage, [second, head]: readonly unknown[]): boolean {
       if (event === 'upgrade' && second instanceof Socket && Buffer.isBuffer(head)) {
         handler.connection(second);
@@ -307,7 +324,10 @@ function createOwnRequests(handler: RequestHandler) {
       else return false;
       return true;
     },
-    /** Resolves when no request is in progress. After `withinMs` milliseconds it destroys the sockets of the rest. */
+    /**
+     * Resolves when no request is in progress. After `withinMs` milliseconds, destroys the sockets of the remaining
+     * requests.
+     */
     async end(withinMs: number): Promise<void> {
       const closed = [...inProgress.keys()].map(
         (response) => new Promise<void>((resolve) => response.once('close', () => resolve())),
@@ -323,8 +343,8 @@ function createOwnRequests(handler: RequestHandler) {
 }
 
 /**
- * Offers each event of the server to `take` before its listeners, whenever they were added, and keeps those events from
- * them for which it returns true. Returns a function that ends this.
+ * Calls `take` for each event of the server before all listeners, including those added later. If `take` returns true,
+ * the listeners do not receive the event. Returns a function that removes the interception.
  */
 function interceptEvents(server: HostServer, take: (event: string, values: readonly unknown[]) => boolean): () => void {
   const emit = server.emit;
@@ -336,14 +356,15 @@ function interceptEvents(server: HostServer, take: (event: string, values: reado
   Object.assign(server, { emit: intercepted });
   return () => {
     active = false;
-    // Another library may have replaced `emit` since. It calls this one, which then takes nothing.
+    // Another library may have replaced `emit` since then and call this function from its own. In that case `emit`
+    // stays, and `active` makes this function pass all events on.
     if (Object.is(server.emit, intercepted)) Object.assign(server, { emit });
   };
 }
 
 /**
- * Lets the server accept the upgrades of the relay, and those of the program as before. Returns a function that ends
- * it.
+ * Makes the server accept upgrades for the relay, and decide about others as before. Returns a function that undoes
+ * this.
  */
 function takeUpgrades(server: HostServer & AskedToUpgrade, isOwn: (request: IncomingMessage) => boolean): () => void {
   const asked = server.shouldUpgradeCallback;
@@ -353,7 +374,8 @@ function takeUpgrades(server: HostServer & AskedToUpgrade, isOwn: (request: Inco
   let active = true;
   const shouldUpgrade = (request: IncomingMessage): boolean => {
     if (active && isOwn(request)) return true;
-    // By default a server accepts upgrades if it has a listener. The one above must not count as one of the program's.
+    // By default, a server accepts upgrades if it has a listener for them. The listener above is removed for a moment,
+    // because it must not count as one of the program's.
     server.off('upgrade', listener);
     const accepted = asked.call(server, request);
     if (active) server.on('upgrade', listener);

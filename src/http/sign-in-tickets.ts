@@ -1,6 +1,7 @@
 /**
- * Signs and redeems one-time tickets, which sign an operator in on any node of a deployment. The signing key is derived
- * from the deployment's secret, so a ticket is never accepted as a bearer token, nor a bearer token as a ticket.
+ * Signs and redeems one-time tickets, with which an operator signs in on any node of a deployment. The key that signs
+ * tickets is derived from the deployment's secret. A ticket is therefore never accepted as a bearer token, and a bearer
+ * token never as a ticket.
  */
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { SignJWT, jwtVerify } from 'jose';
@@ -11,7 +12,7 @@ import { type Names, signToken } from './tokens.ts';
 
 const ISSUER = 'callboard:sign-in';
 
-/** Signs a ticket for an administrator of this name. It is valid for SIGN_IN_TICKET_SECONDS. */
+/** Signs a ticket for an administrator with this name. The ticket is valid for SIGN_IN_TICKET_SECONDS. */
 export function signTicket({ secret, name, now }: { secret: string; name: string; now: number }): Promise<string> {
   const issued = Math.floor(now / 1000);
   return new SignJWT({})
@@ -34,15 +35,17 @@ type TicketCredentials = {
 
 export interface TicketDesk {
   /**
-   * Exchanges a ticket for an administrator's token, once; null if it is invalid, expired or used. Throws
+   * Exchanges a ticket for an administrator's token, once. Null if the ticket is invalid, expired or used. Throws
    * `store_unavailable` if the store cannot say whether the ticket was used; the ticket can then be redeemed later.
    */
   redeem(ticket: string): Promise<string | null>;
-  /** Accepts only tickets of these secrets from now on. */
+  /** From now on accepts only tickets signed with these secrets. */
   replace(credentials: Pick<TicketCredentials, 'secret' | 'previousSecret'>): void;
 }
 
-/** Creates the object that redeems tickets. `now`: the clock by which tokens expire, in epoch milliseconds. */
+/**
+ * Creates the object that redeems tickets. `now`: the clock by which tickets and tokens expire, in epoch milliseconds.
+ */
 export function createTicketDesk(given: TicketCredentials, tickets: TicketStore, now: () => number): TicketDesk {
   let credentials = given;
   return {
@@ -52,7 +55,7 @@ export function createTicketDesk(given: TicketCredentials, tickets: TicketStore,
       for (const key of secrets) {
         const found = await read(ticket, key, now());
         if (found === null || typeof secret !== 'string') continue;
-        // Used tickets are remembered a little longer than they are valid, because the clocks of nodes differ.
+        // Used tickets are remembered for a minute longer than tickets are valid, because the clocks of nodes differ.
         const ttlMs = (SIGN_IN_TICKET_SECONDS + 60) * 1000;
         if (!(await tickets.take(ticketDigest(found.id), ttlMs))) return null;
         const ttlSeconds = OPERATOR_TOKEN_SECONDS;
@@ -76,7 +79,7 @@ async function read(ticket: string, secret: string, now: number) {
   }
 }
 
-/** Digests the id of a ticket: the ticket's text can be changed without breaking the signature. */
+/** Digests the id of a ticket rather than its text, because the text can be changed without breaking the signature. */
 function ticketDigest(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 32);
 }

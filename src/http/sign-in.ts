@@ -1,4 +1,4 @@
-/** Signs in a page by a one-time code or ticket in its URL, so that a person need not copy a token into the page. */
+/** Signs in a page by a one-time code or ticket in the page's URL, so that nobody has to copy a token into the page. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { CallboardError, fail } from '../core/errors.ts';
 import { SIGN_IN_MS } from '../core/limits.ts';
@@ -12,21 +12,21 @@ import type { RequestInfo } from './request-info.ts';
 import { digest } from './secret-digest.ts';
 import type { TicketDesk } from './sign-in-tickets.ts';
 
-/** The most bytes of a request body, which has only a code. */
+/** The maximum size of a request body, which contains only a code or ticket. */
 const BODY_BYTES = 1024;
 
 export type SignIn = {
-  /** The code of the sign-in URL. It is put into the fragment of the URL, which browsers do not send. */
+  /** The code of the sign-in URL. It is in the URL's fragment, which browsers do not send. */
   readonly code: string;
-  /** Creates another code, for the URL of another page. */
+  /** Creates a new code, for the URL of another page. */
   issue(): string;
-  /** Returns the token for a code, once, within SIGN_IN_MS; null for any other code and at any other time. */
+  /** Returns the token for a code, once and within SIGN_IN_MS. Null for a used, expired or unknown code. */
   redeem(code: string): string | null;
 };
 
-/** Creates codes with which a page gets `token`. */
+/** Creates the object that exchanges codes for `token`. */
 export function createSignIn(token: string, clock: Pick<Clock, 'monotonic'> = systemClock): SignIn {
-  /** Until when each code is valid, by `Clock.monotonic`. */
+  /** The time until which each code is valid, by `Clock.monotonic`. */
   const codes = new Map<string, number>();
   const issue = (): string => {
     const code = randomBytes(24).toString('base64url');
@@ -48,17 +48,17 @@ export function createSignIn(token: string, clock: Pick<Clock, 'monotonic'> = sy
 
 /** The ways in which codes are exchanged for tokens. */
 export type SignInWays = {
-  /** Signs in a page on this machine by a code of this process; absent: no such code is accepted. */
+  /** Signs in a page on this machine with a code of this process; absent: such codes are not accepted. */
   readonly signIn?: SignIn | undefined;
-  /** Signs operators in with tickets of any node; absent: no ticket is accepted. */
+  /** Signs operators in with tickets of any node; absent: tickets are not accepted. */
   readonly tickets?: Pick<TicketDesk, 'redeem'> | undefined;
 };
 
 /**
  * Creates the route `POST /sign-in`. It answers `{"code"}` with `{"token"}`, or with 401 if the code is wrong, used or
- * too old. A code of this process is accepted only from a peer on this machine and without a proxy's forwarding
- * headers: behind a proxy on this machine, every peer would seem to be local. A ticket is signed, so it is accepted
- * from anywhere.
+ * expired. A code of this process is accepted only from a peer on this machine whose request has no forwarding headers
+ * of a proxy: all peers of a proxy on this machine would otherwise seem to be local. A ticket is signed, so it is
+ * accepted from anywhere.
  */
 export function createSignInRoute({ signIn, tickets }: SignInWays): BuiltinRoute {
   return {
@@ -86,7 +86,7 @@ function codeOf(bytes: Buffer): string {
   return code;
 }
 
-/** Whether the request comes from this machine, and not through a proxy that says so. */
+/** Whether the request comes from this machine and has no forwarding headers of a proxy. */
 export function isLocal({ request }: RequestInfo): boolean {
   const { 'x-forwarded-for': forwardedFor, forwarded } = request.headers;
   const address = request.socket.remoteAddress ?? '';

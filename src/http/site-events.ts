@@ -1,4 +1,4 @@
-/** The route of a site session's event stream, as plain server-sent events. It must not depend on GraphQL. */
+/** Serves the events of a site session as a plain event stream (SSE), without depending on GraphQL. */
 import type { Core } from '../core/core.ts';
 import { CallboardError, fail, invalid, notFound } from '../core/errors.ts';
 import { inOneLine } from '../core/json.ts';
@@ -24,11 +24,14 @@ type SiteEventsOptions = {
   readonly authenticate: AuthenticateRequest;
   readonly guard: TokenGuard;
   readonly sockets: Pick<Sockets, 'authenticated'>;
-  /** Whether viewers who receive the same events share a group; default true. The bytes are the same either way. */
+  /**
+   * Whether viewers who receive the same events share one encoding of them; default true. Each viewer receives the same
+   * bytes either way.
+   */
   readonly fastPath?: boolean;
 };
 
-/** The envelope of an event, which is empty: an encoded event is already a complete frame. */
+/** An empty envelope, because each encoded event is already a complete frame. */
 const BARE = { head: '', tail: '' };
 const DRAINING = new Chunk(closedFrame('draining'));
 const REPLACED = new Chunk(closedFrame('unauthenticated'));
@@ -39,7 +42,10 @@ export function isSiteEvents(path: string): boolean {
   return path.endsWith('/events') && PATH.test(path);
 }
 
-/** Answers `GET /site-sessions/{session_id}/events` with a plain event stream. Authenticates by token or by ticket. */
+/**
+ * Creates the route `GET /site-sessions/{session_id}/events`, which answers with an event stream. It authenticates by
+ * token or by ticket.
+ */
 export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
   const groups = createGroups<SiteEvent>({ sharing: options.fastPath ?? true, loop: options.core.loop });
   return {
@@ -57,15 +63,18 @@ export function createSiteEvents(options: SiteEventsOptions): BuiltinRoute {
 }
 
 type EventsRequest = { readonly holder: Holder; readonly sessionId: string; readonly names: readonly string[] | null };
-/** Who opens a stream. `occupy` is present only for a ticket: a ticket may have one open stream at a time. */
+/** The holder of a stream. `occupy` is present only for a ticket, which may have only one open stream at a time. */
 type Holder = Pick<RedeemedTicket, 'principal'> & Partial<Pick<RedeemedTicket, 'occupy'>>;
 
-/** Returns the session id in the path. Throws `not_found` for malformed percent-encoding. */
+/** Returns the session id in the path. Throws `not_found` if its percent-encoding is malformed. */
 function sessionOf(path: string): string {
   return decode(PATH.exec(path)?.[1] ?? '') ?? notFound();
 }
 
-/** Authenticates by the token. Without a token, redeems the ticket; an invalid ticket counts like an invalid token. */
+/**
+ * Authenticates a request by its token, or by its ticket if it has no token. An invalid ticket counts like an invalid
+ * token.
+ */
 async function holderOf(
   { core, authenticate, guard, sockets }: SiteEventsOptions,
   info: RequestInfo,
@@ -79,7 +88,10 @@ async function holderOf(
   return redeemed;
 }
 
-/** Reads `names=a,b`. Unknown parameters are refused, because a misspelt filter must not deliver more events. */
+/**
+ * Reads the parameter `names` (`names=a,b`). Unknown parameters are refused, because a misspelt filter would deliver
+ * more events than the requester wants.
+ */
 function namesOf(query: URLSearchParams): readonly string[] | null {
   for (const name of query.keys()) {
     if (name !== 'names' && name !== 'ticket') invalid(name, 'unknown parameter');
@@ -98,8 +110,8 @@ async function answer(
   const { streams, core } = options;
   const place = new Place();
   try {
-    // `occupy` comes first: it closes the former stream of the ticket, whose reservation a reconnecting EventSource
-    // needs.
+    // `occupy` comes before `reserve`: it closes the ticket's previous stream and so frees a reservation, which an
+    // EventSource that reconnects may need.
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
@@ -110,12 +122,12 @@ async function answer(
   } catch (error) {
     place.free();
     if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;
-    // An EventSource does not reconnect after a 204.
+    // A 204 tells an EventSource not to reconnect.
     info.response.writeHead(204).end();
   }
 }
 
-/** What an open stream occupies: one stream reservation of its holder, and the ticket if a ticket opened it. */
+/** What an open stream occupies: a stream reservation of its holder, and the ticket if it was opened with one. */
 class Place {
   release: (() => void) | undefined;
   leave: (() => void) | undefined;
@@ -127,7 +139,7 @@ class Place {
     if (this.#replaced) this.replaced();
   }
 
-  /** Ends this stream, because another one was opened with the same ticket. */
+  /** Ends this stream after another one was opened with the same ticket. */
   replaced(): void {
     this.#replaced = true;
     this.#stream?.write(REPLACED);
@@ -140,7 +152,7 @@ class Place {
   }
 }
 
-/** Does nothing. Shared by all streams, so that none allocates a function of its own. */
+/** An `onEnd` that does nothing. One function serves all streams, so that no stream allocates its own. */
 function nothing(): void {}
 
 function encoderOf(log: Log): EventEncoder<SiteEvent> {
@@ -166,7 +178,10 @@ function closedFrame(code: string): string {
   return eventFrame({ event: 'callboard.closed', data: JSON.stringify({ code }) });
 }
 
-/** Describes the event stream of a session, by hand because no REST document does. */
+/**
+ * Describes the event stream of a session for OpenAPI. It is written by hand, because the other descriptions are
+ * derived from REST documents and this route has none.
+ */
 export const SITE_EVENTS_DESCRIPTION: Described = {
   method: 'GET',
   path: '/site-sessions/{session_id}/events',

@@ -1,4 +1,7 @@
-/** Holds the sockets of the server: bounds them, makes room for new ones, and closes stalled ones. Reads no request. */
+/**
+ * Tracks the server's open sockets: limits their number, evicts some for new ones, and closes stalled ones. It reads no
+ * requests.
+ */
 import { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Principal } from '../core/auth/principal.ts';
@@ -15,15 +18,18 @@ import type { HttpSocket } from '../web/request.ts';
 import { isEventStream } from '../web/sse.ts';
 import { RETRY_MS, takenBytes } from './unread-bytes.ts';
 
-/** The interval at which stalled readers and idle sockets are looked for, in milliseconds. */
+/** The interval of the check for idle sockets and stalled readers, in milliseconds. */
 const CHECK_MS = 1_000;
 /**
- * A socket that sends nothing of its next request for so many milliseconds is idle. A slow TLS handshake takes less.
+ * An unauthenticated socket is idle if it has sent no byte of its next request for this long, in milliseconds. A slow
+ * TLS handshake takes less.
  */
 const IDLE_MS = 3_000;
-/** The rate of log lines about evicted and refused sockets; the next line has the number of suppressed ones. */
+/**
+ * The rate at which evictions and refusals of sockets are logged. The next line states how many lines were suppressed.
+ */
 const LINES = { perSecond: 1, burst: 5 };
-/** How long the sockets of a requester who revoked its own token stay open, in milliseconds. */
+/** How long the sockets of a requester stay open after it has revoked its own token, in milliseconds. */
 const BY_ITSELF_MS = 500;
 
 export type SocketsOptions = {
@@ -32,43 +38,52 @@ export type SocketsOptions = {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly shares: Pick<Shares, 'of'>;
-  /** The most unauthenticated sockets of one address; null: no bound, because a proxy is the peer of all sockets. */
+  /**
+   * The maximum number of unauthenticated sockets of one address. Null: no maximum, because all sockets come from one
+   * proxy.
+   */
   readonly perAddress: number | null;
-  /** The most unauthenticated sockets of all addresses together. */
+  /** The maximum number of unauthenticated sockets of all addresses together. */
   readonly inAll: number;
 };
 
 /** One open socket of the server. */
 type Watched = {
-  /** The accepted socket, or the one that speaks TLS over it. */
+  /** The accepted socket, or the TLS socket that replaced it. */
   socket: HttpSocket;
   readonly address: string;
-  /** The holder of the last valid token that arrived; null while the socket is unauthenticated. */
+  /** The holdings of the last valid token's holder; null while the socket is unauthenticated. */
   holdings: Holdings | null;
-  /** The requester of the last request with a valid token; null before it. */
+  /** The requester of the last request with a valid token; null if there was none. */
   requester: Principal | null;
-  /** Whether the gateway has taken over the socket. The gateway itself bounds the bytes that the peer leaves unread. */
+  /** Whether the gateway has taken over the socket. If so, the gateway limits the unread bytes of the peer. */
   upgraded: boolean;
   /** The number of requests in progress. */
   requests: number;
-  /** When the socket was accepted, or its last request ended, and the number of bytes that it had sent by then. */
+  /**
+   * When the socket began to wait for a request (it was accepted, or its last request ended), and the number of bytes
+   * received until then.
+   */
   waitsSince: number;
   sent: number;
-  /** The number of bytes that the system had accepted for the peer when `stalledSince` was set. */
+  /** The number of bytes that the operating system had accepted for the peer at `stalledSince`. */
   taken: number;
-  /** The time since which the peer has read nothing although bytes wait, by `Clock.monotonic`; null: nothing waits. */
+  /**
+   * The time since which the peer has read nothing although bytes wait for it, by `Clock.monotonic`; null if it is not
+   * stalled.
+   */
   stalledSince: number | null;
 };
 
-/** Whether nothing of the next request has arrived. */
+/** Whether the socket waits for a request and has received no byte of it. */
 function isSilent({ socket, requests, sent }: Watched): boolean {
   return requests === 0 && socket.bytesRead === sent;
 }
 
 /**
- * Unauthenticated sockets in the order in which they are evicted: the one that has been idle for longest, then the one
- * that was accepted first. Only the time of acceptance counts for a socket that is not idle. A peer that sends its head
- * byte by byte, or many small requests, therefore gains nothing, and a new socket is evicted only after all older ones.
+ * Unauthenticated sockets in the order of eviction: first idle ones, the longest idle first, and then the others, the
+ * earliest accepted first. Activity does not move a socket back in this order. A peer that sends its request byte by
+ * byte, or many small requests, therefore gains nothing, and a new socket is evicted only after all older ones.
  */
 class Evictable {
   readonly #all = new Set<Watched>();
@@ -87,12 +102,12 @@ class Evictable {
     this.#idle.delete(watched);
   }
 
-  /** Called when a request of the socket begins. */
+  /** Called when a request of the socket begins. The socket is then no longer idle. */
   active(watched: Watched): void {
     this.#idle.delete(watched);
   }
 
-  /** Marks a socket as idle. Idle sockets are marked in the order in which they became idle. */
+  /** Marks a socket as idle. The caller marks sockets in the order in which they became idle. */
   idle(watched: Watched): void {
     this.#idle.add(watched);
   }
@@ -109,22 +124,22 @@ class Evictable {
 }
 
 /**
- * Holds the sockets of the HTTP server. Bounds the number of sockets without a valid token: a new one evicts another
- * one, so that a valid token always arrives. A socket over which a valid token arrived counts in the share `sockets` of
- * the token's holder. Closes sockets whose peer reads nothing of a response for READ_NOTHING_MS. Links and event
- * streams have their own bounds on unread bytes.
+ * The open sockets of the HTTP server. It limits the number of sockets without a valid token: a new one evicts an older
+ * one, so that a peer with a valid token can always connect. After a valid token has arrived over a socket, the socket
+ * counts in the share `sockets` of the token's holder instead. Closes sockets whose peer has read nothing of a response
+ * for READ_NOTHING_MS, except those of links and event streams, which limit unread bytes themselves.
  */
 export class Sockets {
   readonly #options: SocketsOptions;
   readonly #open = new Map<HttpSocket, Watched>();
   readonly #unauthenticated = new Evictable();
   readonly #byAddress = new Map<string, Evictable>();
-  /** The addresses that hold more than `perAddress`, of which sockets are evicted in a later turn of the loop. */
+  /** The addresses with more than `perAddress` sockets, some of which are evicted in a later turn of the event loop. */
   readonly #crowded = new Set<string>();
   readonly #lines: LineLimit;
   readonly #stop: Cancel;
   #began = 0;
-  /** The one listener of all sockets, so that an idle link holds none of its own. */
+  /** One listener for all sockets, so that an idle link does not need one of its own. */
   readonly #onClose: (this: HttpSocket) => void;
 
   constructor(options: SocketsOptions) {
@@ -143,9 +158,9 @@ export class Sockets {
   }
 
   /**
-   * Adds an accepted socket. Beyond a bound, another unauthenticated socket is destroyed without a response: beyond
-   * `inAll` or twice `perAddress` at once, beyond `perAddress` in a later turn of the event loop, when requests that
-   * arrived with their connections have been read.
+   * Adds an accepted socket. If there are then too many, destroys an unauthenticated socket without a response. This
+   * happens at once beyond `inAll` or twice `perAddress`. Beyond `perAddress` it happens in a later turn of the event
+   * loop, after requests that arrived together with their connections were read.
    */
   accepted(socket: HttpSocket): void {
     const { clock, perAddress, inAll } = this.#options;
@@ -173,9 +188,7 @@ export class Sockets {
     socket.on('close', this.#onClose);
   }
 
-  /**
-   * Called when TLS is established: `secured` speaks TLS over the accepted socket, and takes the place of that socket.
-   */
+  /** Called when TLS is established: the socket `secured` replaces the accepted socket over which it runs. */
   secured(socket: HttpSocket, secured: HttpSocket): void {
     const watched = this.#open.get(socket);
     if (!watched) return;
@@ -189,7 +202,7 @@ export class Sockets {
 
   /**
    * Counts a socket for the requester whose valid token or ticket arrived over it. Throws `share_exceeded` or
-   * `store_full` (share `sockets`), and changes nothing, if the requester may not hold another one.
+   * `store_full` (share `sockets`) if the requester may not hold another one.
    */
   authenticated(socket: HttpSocket, requester: Principal): void {
     const watched = this.#open.get(socket);
@@ -235,8 +248,9 @@ export class Sockets {
   }
 
   /**
-   * Destroys the sockets with a request or an event stream in progress whose requester is revoked, and returns their
-   * number. Those of `by`, whose own request is to be answered, are destroyed BY_ITSELF_MS later.
+   * Destroys the sockets with a request or event stream in progress whose requester is revoked, and returns their
+   * number. The sockets of the requester `by` are destroyed BY_ITSELF_MS later, because its own request must still be
+   * answered.
    */
   endRevoked(isRevoked: (requester: Principal) => boolean, by: Principal | null): number {
     let ended = 0;
@@ -249,15 +263,15 @@ export class Sockets {
     return ended;
   }
 
-  /** Marks a socket that the gateway takes over. It counts as before until its link is welcomed. */
+  /** Called when the gateway takes over a socket. The socket counts as before until its link is welcomed. */
   upgraded(socket: HttpSocket): void {
     const watched = this.#open.get(socket);
     if (watched) watched.upgraded = true;
   }
 
   /**
-   * Called when a socket no longer counts here: its link was welcomed and counts in the shares instead, or it belongs
-   * to another program.
+   * Called when a socket no longer counts here: its link was welcomed and counts in the shares instead, or the host
+   * program uses the socket now.
    */
   released(socket: HttpSocket): void {
     this.#forget(socket);
@@ -283,8 +297,8 @@ export class Sockets {
   }
 
   /**
-   * Evicts sockets of the address in a later turn, because a request that arrives together with its connection is read
-   * in the turn after the one that accepts the connection.
+   * Evicts sockets of the address in a later turn of the event loop. A request that arrives together with its
+   * connection is read one turn after the connection is accepted.
    */
   #evictLater(address: string): void {
     this.#crowded.add(address);
@@ -322,7 +336,7 @@ export class Sockets {
       if (!watched.holdings && now - watched.waitsSince >= IDLE_MS && isSilent(watched)) idle.push(watched);
       this.#cutStalled(watched, now);
     }
-    // A socket that was marked before stays where it is.
+    // `idle` does not move a socket that is marked already.
     for (const watched of idle.sort((a, b) => a.waitsSince - b.waitsSince)) {
       this.#unauthenticated.idle(watched);
       this.#byAddress.get(watched.address)?.idle(watched);
@@ -357,7 +371,9 @@ export class Sockets {
   }
 }
 
-/** Whether a response is being sent over this socket: bytes of another response would be read as part of it. */
+/**
+ * Whether a response is being sent over this socket. The bytes of a second response would be read as part of the first.
+ */
 export function isAnswering(socket: Duplex): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse && response.headersSent;

@@ -8,28 +8,39 @@ import { networkOf } from '../web/forwarded.ts';
 import type { BearerAuthenticator } from './authenticator.ts';
 import { VerifyQueue, ADDRESSES } from './verify-queue.ts';
 
-/** The limit of failed tokens per minute of one address. Beyond it, a failure is answered with `rate_limited`. */
+/**
+ * The maximum number of failed tokens of one address per minute. Beyond it, failures are answered with `rate_limited`.
+ */
 export const FAILURES_A_MINUTE = 20;
-/** The limit of failed tokens per minute over all addresses. Beyond it, a failure is answered with `rate_limited`. */
+/**
+ * The maximum number of failed tokens of all addresses per minute. Beyond it, failures are answered with
+ * `rate_limited`.
+ */
 export const FAILURES_IN_ALL_A_MINUTE = 1_000;
 
 const WINDOW_MS = 60_000;
-/** The rate of log lines about single refused tokens; the next line has the number of suppressed ones. */
+/** The rate at which refused tokens are logged one by one. The next line states how many lines were suppressed. */
 const LINES = { perSecond: 10, burst: 20 };
-/** The faults that do not count towards the limits: the key set is unavailable, or does not have the key yet. */
+/**
+ * Faults that do not count towards the limits, because the token may be valid: the key set is unavailable or lacks the
+ * key.
+ */
 const NOT_COUNTED: ReadonlySet<TokenFault | undefined> = new Set<TokenFault>(['keys_unavailable', 'key_unknown']);
 
 type TokenGuardOptions = { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics };
 
 /**
  * Handles invalid tokens and tickets: counts them by reason, logs the reason (never the token), and answers them with
- * `rate_limited` above a rate per address or in total. A valid token from an address with many invalid ones may have to
- * wait. It is refused only if too many tokens wait (VerifyQueue).
+ * `rate_limited` above the limits. A valid token from an address over its limit may have to wait, and is refused only
+ * if too many tokens wait (VerifyQueue).
  */
 export type TokenGuard = {
-  /** Runs `work`, which checks a token or ticket from this address. Throws what it throws, or `rate_limited`. */
+  /**
+   * Runs `work`, which checks a token or ticket from this address. Throws the error of `work`, or `rate_limited`
+   * instead of it.
+   */
   check<T>(address: string, work: () => Promise<T>): Promise<T>;
-  /** Wraps the authenticator with this guard. A call without an address is neither counted nor limited. */
+  /** Returns an authenticator guarded in this way. A call without an address is neither counted nor limited. */
   around(authenticator: BearerAuthenticator): Authenticator & BearerAuthenticator;
 };
 
@@ -71,7 +82,7 @@ export function createTokenGuard({ clock, log, metrics }: TokenGuardOptions): To
   };
 }
 
-/** Counts failed tokens per address and in total, in sliding windows of one minute. */
+/** Counts failed tokens of each address and in total, in sliding windows of one minute. */
 function countFailures(clock: Clock) {
   const inAll = new SlidingWindow(clock, { most: FAILURES_IN_ALL_A_MINUTE, ms: WINDOW_MS });
   const windows = new RateTable(ADDRESSES, () => new SlidingWindow(clock, { most: FAILURES_A_MINUTE, ms: WINDOW_MS }));
@@ -90,7 +101,7 @@ function countFailures(clock: Clock) {
   };
 }
 
-/** Writes log lines about refused tokens, at the rate LINES. */
+/** Logs refused tokens, at the rate LINES. */
 function createNotes({ clock, log }: Pick<TokenGuardOptions, 'clock' | 'log'>) {
   const lines = new LineLimit(clock, LINES);
   return (reason: TokenFault, address: string, { cause }: CallboardError): void =>

@@ -1,4 +1,4 @@
-/** JWTs: signs those of the relay, and makes principals of verified claims. Verifies no token. */
+/** Signs the relay's JWTs, and turns verified claims into principals. It verifies no tokens. */
 import { randomBytes } from 'node:crypto';
 import { SignJWT, type JWTPayload } from 'jose';
 import {
@@ -32,20 +32,20 @@ export type TokenRequest = {
   readonly now: number;
   readonly issuer?: Names;
   readonly audience?: Names;
-  /** Patterns of the only actions that the token may invoke. Absent: it may invoke any. */
+  /** Patterns of the actions that the token may invoke. Absent: it may invoke any action. */
   readonly actions?: readonly string[] | undefined;
-  /** Which tools an agent is shown, as `readToolChoice` reads them. */
+  /** Which tools an agent may see, in the form that `readToolChoice` reads. */
   readonly tools?: string | undefined;
   readonly prefix?: string | undefined;
-  /** The device that the token is for, and when it was enrolled, in epoch milliseconds. */
+  /** The client as which a device's token may connect, and when the device was enrolled, in epoch milliseconds. */
   readonly device?: DeviceClaim | undefined;
 };
 
 type DeviceClaim = DeviceLimits & { readonly since: number };
 
 /**
- * Signs a JWT that the relay accepts: HS256, with `sub`, `scope`, `jti`, `iat` and `exp`, and `iss`, `aud` and the claims of
- * the relay if given. Of several issuers or audiences, the first is written.
+ * Signs a JWT that the relay accepts: HS256 with `sub`, `scope`, `jti`, `iat` and `exp`, and with `iss`, `aud` and the
+ * relay's own claims if given. Of several issuers or audiences, the first one is used.
  */
 export function signToken(request: TokenRequest): Promise<string> {
   const issued = Math.floor(request.now / 1000);
@@ -70,7 +70,7 @@ export function signToken(request: TokenRequest): Promise<string> {
   return token.sign(new TextEncoder().encode(request.secret));
 }
 
-/** How to read the claims of an issuer. */
+/** How the claims of an issuer are read. */
 export type ClaimRules = {
   /**
    * The paths of claims that may hold the user's id. Only the first one that is present counts; `email` counts only
@@ -79,9 +79,9 @@ export type ClaimRules = {
   readonly user: readonly string[];
   /** The paths of claims that may hold the scopes. Only the first one that is present counts. */
   readonly scopes: readonly string[];
-  /** Whether the user's id is made canonical. Otherwise a token with another form of it is refused. */
+  /** Whether a user id that is not canonical is made canonical. Otherwise its token is refused. */
   readonly fold: boolean;
-  /** The text with which the names of the relay's scopes begin, such as `callboard:`. Other names are ignored. */
+  /** The text with which the names of the relay's scopes begin, such as `callboard:`. All other names are ignored. */
   readonly prefix: string;
 };
 
@@ -93,8 +93,9 @@ export const DEFAULT_CLAIMS: ClaimRules = {
 };
 
 /**
- * Returns the value of a claim by its path: a name, or names with dots between them, such as `realm_access.roles`. A
- * name may contain dots itself, as `https://app.example/roles` does: the longest name that exists counts.
+ * Returns the value of a claim by its path. A path is a name, or several names joined by dots, such as
+ * `realm_access.roles`. A name itself may contain dots, as in `https://app.example/roles`: of several readings, the one
+ * with the longest existing name counts.
  */
 function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
@@ -106,28 +107,29 @@ function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unkno
   return undefined;
 }
 
-/** The number of seconds by which the clock of an issuer may be behind or ahead. */
+/** How far the clock of an issuer may be behind or ahead, in seconds. */
 export const TOLERANCE_SECONDS = 30;
 
 const SCOPES: ReadonlySet<string> = new Set<Scope>(['connect', 'invoke', 'host', 'mcp']);
 
-/** The claim with the patterns of the only actions that a token may invoke: a list of texts. */
+/** The claim that restricts the actions that a token may invoke: a list of patterns. */
 const ACTIONS_CLAIM = 'callboard_actions';
-/** The claim with the only client as which a token of a device may connect. */
+/** The claim that names the only client as which a device's token may connect. */
 const DEVICE_CLAIM = 'callboard_device';
-/** The claims with the tools that agents are shown, as the parameters `tools` and `prefix` of `/mcp`. */
+/** The claims that select the tools that agents see, like the parameters `tools` and `prefix` of `/mcp`. */
 const TOOLS_CLAIM = 'callboard_tools';
 const PREFIX_CLAIM = 'callboard_prefix';
 
 /**
- * Returns the principal of these claims, which must include `exp` and the user's claim. The principal expires
- * `TOLERANCE_SECONDS` after `exp`, when the relay begins to refuse the token. Throws `invalid_user` (401) if the user
- * is not canonical, and `unauthenticated` if the email address is not verified or a claim of the relay has another form.
+ * Returns the principal for these claims, which must include `exp` and the user's claim. The principal expires
+ * TOLERANCE_SECONDS after `exp`, at which time the relay begins to refuse the token. Throws `invalid_user` (401) if the
+ * user id is not canonical, and `unauthenticated` if the email address is not verified or one of the relay's own claims
+ * is malformed.
  */
 export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
   const user = userOf(claims, rules);
   const names = scopesOf(claims, rules);
-  // `exp` may have digits beyond milliseconds, and `welcome` holds whole ones.
+  // Rounded down because `exp` may contain fractions of a millisecond, while `welcome` carries whole milliseconds.
   const expiresAt = Math.min(Math.floor(((claims.exp ?? 0) + TOLERANCE_SECONDS) * 1000), Number.MAX_SAFE_INTEGER);
   const limits = deviceOf(claims);
   const token = identityOf(claims, limits?.since);
@@ -145,14 +147,16 @@ export function principalOf(claims: JWTPayload, rules: ClaimRules): Principal {
 }
 
 function identityOf({ jti, iat }: JWTPayload, since?: number): TokenIdentity {
-  // The claims are those of another program, whose types nothing has checked.
-  // A longer id counts as none.
+  // Checked by hand, because another program wrote the claims. A longer id is ignored.
   const isId = typeof jti === 'string' && jti !== '' && jti.length <= TOKEN_ID_CHARS;
   const issuedAt = since ?? (typeof iat === 'number' ? Math.floor(iat * 1000) : null);
   return { id: isId ? jti : null, issuedAt };
 }
 
-/** Reads the claim of a device. A token that has it in another form is refused: it would have more rights than meant. */
+/**
+ * Reads the claim of a device. A token with a malformed claim is refused, because ignoring the claim would grant more
+ * rights than intended.
+ */
 function deviceOf({ [DEVICE_CLAIM]: claim }: JWTPayload): { device: DeviceLimits; since: number } | null {
   if (claim === undefined) return null;
   const { clientId, clientType, actions, since } = isRecord(claim) ? claim : {};
@@ -188,7 +192,7 @@ function canonicalOrNull(user: string): string | null {
   }
 }
 
-/** Reads the patterns of actions. A claim of another form is refused, because ignoring it would allow every action. */
+/** Reads the patterns of actions. A malformed claim is refused, because ignoring it would allow every action. */
 function actionsOf({ [ACTIONS_CLAIM]: claim }: JWTPayload): Pick<UserPrincipal, 'actions'> {
   if (claim === undefined) return {};
   const patterns: readonly unknown[] = Array.isArray(claim) ? claim : [null];
@@ -206,7 +210,7 @@ function toolChoiceOf({ [TOOLS_CLAIM]: tools, [PREFIX_CLAIM]: prefix }: JWTPaylo
     : fail('unauthenticated', `A claim of the token is wrong: callboard_${toolChoice}`, { tokenFault: 'claims' });
 }
 
-/** Returns the scopes that the claims name. A claim is a text of names with spaces between them, or a list of names. */
+/** Returns the scopes in the claims. The claim is a text with names separated by spaces, or a list of names. */
 function scopesOf(claims: JWTPayload, { scopes, prefix }: ClaimRules): readonly string[] {
   const claim = scopes.map((path) => claimAt(claims, path)).find((value) => value !== undefined);
   const names: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];

@@ -12,8 +12,9 @@ export const RETRY_MS = 5_000;
 
 /**
  * Returns the number of bytes that the operating system has accepted for the peer so far, including the finished part
- * of a large write. No public property of a socket shows that part, so this reads the socket's handle: bytes given to
- * it minus bytes that still wait in it. Without such a handle only whole writes count.
+ * of a large write. No public property of a socket includes that part. So this function reads the socket's internal
+ * handle: the bytes passed to it minus the bytes that it still holds. Without such a handle, only complete writes
+ * count.
  */
 export function takenBytes(socket: HttpSocket): number {
   const handle: unknown = Reflect.get(socket, '_handle');
@@ -28,12 +29,15 @@ function numberOf(holder: unknown, name: string): number | null {
   return typeof value === 'number' ? value : null;
 }
 
-/** The time between two counts of the unread bytes of all sockets, in milliseconds. */
+/** The interval at which the unread bytes of all sockets are counted, in milliseconds. */
 const SAMPLE_MS = 1_000;
-/** Responses of at least this many bytes are counted when they are written; smaller ones by the samples only. */
+/**
+ * A response of at least this many bytes is counted when it is written. Smaller responses are counted only by the
+ * sampling.
+ */
 const LARGE_BYTES = 64 * 1024;
 
-/** The part of a socket that is used here. */
+/** The members of a socket that this file uses. */
 interface Writable {
   readonly writableLength: number;
   destroy(): unknown;
@@ -41,7 +45,7 @@ interface Writable {
   off(event: 'close', listener: (this: Writable) => void): unknown;
 }
 
-/** The requester of a socket's last request; null before authentication and for a request without a token. */
+/** The requester of a socket's last request; null before authentication, and for a request without a token. */
 type SocketRequester = { readonly requester: Principal | null };
 
 type Reader = { requester: SocketRequester | null; holdings: Holdings | null; bytes: number };
@@ -54,18 +58,18 @@ type UnreadOptions = {
 };
 
 /**
- * Bounds the bytes that wait in the sockets of the server (responses, event streams and links) until their peers read
- * them: the share `unread_bytes`. They count for the user of the socket's last request (or of its link). They are
- * sampled once a second and after each large response. Above three quarters of the total, users over their guarantee
- * lose the sockets with the most unread bytes. Above the total, any user may lose sockets.
+ * Limits the bytes that wait in the server's sockets (responses, event streams and links) until their peers read them:
+ * the share `unread_bytes`. They count for the user of the socket's last request or of its link. They are counted once
+ * a second and after each large response. Above three quarters of the total, users over their guarantee lose the
+ * sockets with the most unread bytes. Above the total, any user may lose sockets.
  */
 export class UnreadBytes {
   readonly #options: UnreadOptions;
   readonly #readers = new Map<Writable, Reader>();
   readonly #stop: Cancel;
-  /** The one listener of all sockets, so that an idle link holds none of its own. */
+  /** One listener for all sockets, so that an idle link does not need one of its own. */
   readonly #onClose: (this: Writable) => void;
-  /** The number of unread bytes above which users over their guarantee lose sockets and have their requests refused. */
+  /** The number of unread bytes above which users over their guarantee lose sockets and have requests refused. */
   readonly #short: number;
 
   constructor(options: UnreadOptions) {
@@ -83,26 +87,29 @@ export class UnreadBytes {
     socket.on('close', this.#onClose);
   }
 
-  /** Called when a socket no longer counts here, because it belongs to another program. */
+  /** Called when a socket no longer counts here, because the host program uses it now. */
   released(socket: Writable): void {
     this.#forget(socket);
     socket.off('close', this.#onClose);
   }
 
-  /** Sets the requester of a socket: a request arrived over it, or its link was welcomed. */
+  /** Sets the requester of a socket, when a request arrives over it or its link is welcomed. */
   serves(socket: Writable, requester: SocketRequester): void {
     const reader = this.#readers.get(socket);
     if (reader) reader.requester = requester;
   }
 
-  /** Throws `share_exceeded` if room for unread bytes is short and the requester holds more than the guarantee. */
+  /**
+   * Throws `share_exceeded` if unread bytes exceed three quarters of the total and the requester holds more than the
+   * guarantee.
+   */
   requireRoom(requester: Principal | null): void {
     const { shares } = this.#options;
     if (shares.used('unread_bytes') <= this.#short) return;
     if (shares.of(holderOf(requester)).held('unread_bytes') > shares.bounds.unread_bytes.guarantee) throw exceeded();
   }
 
-  /** Returns the error to send instead of a response whose unread bytes would be too many; null: send the response. */
+  /** Returns the error to send instead of a response of this many bytes; null if the response may be sent. */
   refusal(socket: Writable, bytes: number): CallboardError | null {
     const reader = bytes < LARGE_BYTES ? undefined : this.#readers.get(socket);
     if (!reader) return null;
@@ -150,8 +157,8 @@ export class UnreadBytes {
   }
 
   /**
-   * Closes sockets of the users that `mayCut` allows, those with the most unread bytes first, until `most` bytes or
-   * fewer are unread in all.
+   * Closes sockets until at most `most` bytes are unread in total: those with the most unread bytes first, and only
+   * those of users for which `mayCut` returns true.
    */
   #cutBehind(most: number, mayCut: (holdings: Holdings) => boolean): void {
     const { shares } = this.#options;

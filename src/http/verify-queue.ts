@@ -1,23 +1,30 @@
-/** Bounds how many tokens are verified at the same time. */
+/** Limits how many tokens are verified at the same time for addresses that sent too many invalid ones. */
 import { fail } from '../core/errors.ts';
 
-/** The greatest number of addresses that are remembered. Beyond it, the least recently used is forgotten. */
+/**
+ * The maximum number of addresses that a table by address holds. Beyond it, the rate tables forget the least recently
+ * used address, and the queue below refuses a new one.
+ */
 export const ADDRESSES = 10_000;
 
-/** The number of concurrent verifications for addresses over their rate. Half of Node's four threads stay free. */
+/** The maximum number of concurrent verifications in this queue. Half of Node's four threads stay free. */
 const RUNNING = 2;
-/** The most verifications that wait for one address: 0.1 s of work at 10 000 verifications per second. */
+/** The maximum number of waiting verifications of one address: 0.1 s of work at 10 000 verifications per second. */
 const WAITING_PER_ADDRESS = 1_000;
 
 /**
- * Verifies tokens from addresses that sent too many invalid ones: a few at a time, round-robin by address. Other
- * addresses never wait. A valid token of such an address waits too, and is refused only if the queue is full.
+ * Verifies tokens from addresses that have sent too many invalid ones: RUNNING at a time, round-robin by address.
+ * Tokens of other addresses do not pass through this queue. A valid token in the queue waits too, and is refused only
+ * if the queue is full.
  */
 export class VerifyQueue {
   readonly #waiting = new Map<string, (() => void)[]>();
   #running = 0;
 
-  /** Runs `work` in its turn. Throws `rate_limited` if too many jobs of this address, or too many addresses, wait. */
+  /**
+   * Runs `work` when its turn comes. Throws `rate_limited` if too many jobs of this address, or jobs of too many
+   * addresses, wait.
+   */
   async run<T>(address: string, work: () => Promise<T>): Promise<T> {
     if (this.#running >= RUNNING) await this.#turn(address);
     else this.#running++;
@@ -41,7 +48,7 @@ export class VerifyQueue {
     return new Promise((start) => void jobs.push(start));
   }
 
-  /** Starts the next job of the address whose last turn is longest ago, or frees the slot. */
+  /** Starts the next job of the address whose last turn is longest ago. If no job waits, frees the slot. */
   #next(): void {
     const [first] = this.#waiting;
     if (!first) return void this.#running--;

@@ -1,4 +1,7 @@
-/** What an agent asks for in a call, which clients it may ask, and the program that it runs in. */
+/**
+ * The types of an agent's request: the call that it makes, the clients that it may call, and the program that the agent
+ * runs in.
+ */
 import type { UserPrincipal } from '../core/auth/principal.ts';
 import type { JsonText } from '../core/json.ts';
 import type { TraceContext } from '../core/trace-context.ts';
@@ -11,27 +14,33 @@ import type { Connection } from '../core/connections/connection.ts';
 /** One request of an agent. */
 export type AgentRequest = {
   readonly requester: UserPrincipal;
-  /** The program of the agent, as it describes itself; null: it did not. */
+  /** The program that the agent runs in, as that program describes itself; null if it does not. */
   readonly host: AgentHost | null;
-  /** The session of the agent, or without one its program: equal calls of another one do not concern this one. */
+  /**
+   * The agent's session, or its program if it has no session. Calls are compared only with calls of the same agent, to
+   * recognise repeated ones.
+   */
   readonly agent: string;
   readonly trace: TraceContext | undefined;
   readonly notes: RequestNotes | undefined;
-  /** Whether the agent still awaits the answer, and what becomes of it. */
+  /**
+   * The call that this request makes. It records whether the agent still waits for the answer, and whether the answer
+   * arrived.
+   */
   readonly call: RunningCall;
-  /** Reads the connected clients of the requester's user, once for the whole request. */
+  /** Reads the connected clients of the requester's user. They are read once for the whole request. */
   readonly clients: () => Promise<ReadClients>;
-  /** Runs a part of the work when it is the turn of the user. */
+  /** Runs a part of the work when the user has its turn. */
   readonly turn: Turn;
-  /** The key with which the host tells repeated calls apart; null: it gave none. */
+  /** The key by which the agent's program marks calls as repetitions of each other; null if it sent none. */
   readonly idempotencyKey: string | null;
-  /** Sends progress. Null: the agent did not ask for it. Never throws. */
+  /** Sends a progress notification. Never throws. Null: the agent did not ask for progress. */
   readonly progress: ((seconds: number, message: string) => void) | null;
 };
 
 export type AgentHost = { readonly name: string; readonly version: string | null };
 
-/** What an agent calls. */
+/** The action that an agent calls, with the arguments of the call. */
 export type AgentCall = {
   readonly action: string;
   readonly client: string | null;
@@ -39,12 +48,12 @@ export type AgentCall = {
   readonly params: JsonText | null;
   readonly repeatOf: string | null;
   readonly respondWithinMs: number | null;
-  /** The names that these arguments have in the tool that is called, for the texts of answers. */
+  /** The names that these arguments have in the called tool. Answers mention arguments by these names. */
   readonly names: ArgumentNames;
 };
 
-/** Connected clients of a user. `more`: there may be more than these AGENT_CLIENTS. */
+/** The connected clients of a user, up to AGENT_CLIENTS. `more`: whether the user may have further ones. */
 export type LiveClients = { readonly clients: readonly Connection[]; readonly more: boolean };
 
-/** The clients of a user that were read. `rows`: also those that were connected until lately. */
+/** The clients of a user, up to AGENT_CLIENTS. `rows`: the connected ones, and those that were connected recently. */
 export type ReadClients = LiveClients & { readonly rows: readonly Connection[] };

@@ -1,4 +1,4 @@
-/** The built-in tools that find, describe, check and call actions. */
+/** Implements the built-in tools that find, describe, check and call actions. */
 import type { UserPrincipal } from '../core/auth/principal.ts';
 import { isLive, type ActionAdvertisement, type Connection } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
@@ -33,14 +33,14 @@ export async function callAction(
   if (action === null || !isName(action)) return missing('action');
   const split = await readingText(request.turn, args, () => splitArguments(args, IN_PARAMS));
   if (!split) return refusal('invalid_argument', 'The arguments are no object.', 'Correct them.');
-  // What follows reads the params again.
+  // Takes another turn for a large text, because `run` reads the params once more.
   await readingText(request.turn, args, () => {});
   return run(request, actionCall(action, split, IN_PARAMS.names));
 }
 
 /**
- * Builds the call of an action from the arguments of a tool, which has these names for the own ones. Own arguments of a
- * wrong type are left to core's checks.
+ * Builds the call of an action from the split arguments of a tool. `names`: the tool's names for the relay's own
+ * arguments. Values of a wrong type are passed on, and core refuses them.
  */
 export function actionCall(
   action: string,
@@ -85,7 +85,7 @@ export async function preflight({ core }: ToolServices, call: BuiltinCall, toCal
   });
 }
 
-/** Returns what an answer says if the user has clients that were not looked at. */
+/** Returns the members that tell an agent that some clients of the user were not examined; none if all were. */
 export function unseen({ more }: LiveClients): object {
   if (!more) return {};
   return {
@@ -94,7 +94,7 @@ export function unseen({ more }: LiveClients): object {
   };
 }
 
-/** Finds actions among those that are offered now, also those for which there was no room in the list of tools. */
+/** Finds actions that connected clients offer now, including those for which the list of tools had no room. */
 export async function findActions(
   { core }: ToolServices,
   call: BuiltinCall,
@@ -152,10 +152,10 @@ export async function describeAction(
   return success({ action, clients: described, clients_in_all: offers.length, ...unseen(clients) });
 }
 
-/** One client that advertises one action. */
+/** A client that advertises the action in question. */
 type Offer = Pick<Connection, 'clientId' | 'clientType'> & { readonly action: ActionAdvertisement };
 
-/** Returns the clients that offer an action to the requester. */
+/** Returns the clients that offer an action which the requester may invoke on them. */
 function offersOf({ clients }: LiveClients, name: string, allowed: Allowed): readonly Offer[] {
   return clients.flatMap(({ clientId, clientType, actions }) => {
     const action = actions.find((one) => one.name === name);
@@ -163,7 +163,7 @@ function offersOf({ clients }: LiveClients, name: string, allowed: Allowed): rea
   });
 }
 
-/** Says what a client advertises. `shows`: whether the answer has room for its schema. */
+/** Describes an action as one client advertises it. `shows`: whether the answer has room for the schema. */
 function describedOf({ clientId, clientType, action }: Offer, catalog: Catalog, shows: boolean): object {
   const { summary, description, schema, effects, guards } = action;
   const why = catalog.whyOpen(action);
@@ -179,7 +179,7 @@ function describedOf({ clientId, clientType, action }: Offer, catalog: Catalog, 
   };
 }
 
-/** Returns a JSON value whose texts and names show their hidden characters. */
+/** Returns a JSON value in which the hidden characters of all texts and names are made visible. */
 function visibleTexts(value: unknown): unknown {
   if (typeof value === 'string') return visibleLine(value);
   if (Array.isArray(value)) return value.map(visibleTexts);
@@ -187,7 +187,7 @@ function visibleTexts(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [visibleLine(name), visibleTexts(member)]));
 }
 
-/** Reads the connection of one client of the requester's user, if it is connected. */
+/** Reads the connection of one client of the requester's user. The result is empty if the client is not connected. */
 async function oneClient(core: Core, requester: UserPrincipal, clientId: string): Promise<LiveClients> {
   const { userId } = requester;
   const [connection = null] = isId(clientId) ? await core.connections.many(requester, [{ userId, clientId }]) : [];

@@ -1,27 +1,30 @@
-/** What a built-in tool is called with, and how it reads texts from its arguments. */
+/** The types of a call of a built-in tool, and functions that read texts from its arguments. */
 import type { Core } from '../core/core.ts';
 import type { JsonText } from '../core/json.ts';
 import type { AgentRequest } from './agent-request.ts';
 import type { Calls } from './calls.ts';
-import type { Catalog, Shown } from './catalog.ts';
+import type { Catalog, CatalogView } from './catalog.ts';
 import { refusal, type ToolResult } from './results.ts';
 
-/** What the built-in tools work with. */
+/** The services that built-in tools use. */
 export type ToolServices = { readonly core: Core; readonly calls: Calls };
 
-/** A call of a built-in tool. `tools`: what the requester is shown of the catalog of its user. */
+/** A call of a built-in tool. `tools`: returns the part of the user's catalog that the requester may see. */
 export type BuiltinCall = {
   readonly name: string;
   readonly args: JsonText | null;
   readonly request: AgentRequest;
   readonly catalog: () => Promise<Catalog>;
-  readonly tools: () => Promise<Shown>;
+  readonly tools: () => Promise<CatalogView>;
 };
 
 export type ToolArguments = Readonly<Record<string, unknown>>;
 export type RunTool = (parts: ToolServices, call: BuiltinCall, given: ToolArguments) => Promise<ToolResult>;
 
-/** Null and an empty text count as an absent argument, because models write them for one. */
+/**
+ * Whether a value is present and not a text. Null and an empty text count as absent, because models write them to mean
+ * no value.
+ */
 export function isNoText(value: unknown): boolean {
   return value !== null && typeof value !== 'string';
 }

@@ -1,4 +1,4 @@
-/** The built-in tool that lists clients. */
+/** Implements the built-in tool that lists clients. */
 import type { Connection } from '../core/connections/connection.ts';
 import { contextStatus, type ExecutionContext } from '../core/contexts/context.ts';
 import { AGENT_SHOWN_CONTEXTS, PAGE_MAX } from '../core/limits.ts';
@@ -20,7 +20,8 @@ export async function listClients({ core }: ToolServices, { request }: BuiltinCa
     const show = (): readonly object[] =>
       some.flatMap(({ clientId, clientType, actions }) => {
         const count = actions.filter(({ name }) => allowed(name, clientType)).length;
-        // A token that is limited to some actions must not read the contexts of clients that have none of them.
+        // A token that is limited to some actions must not read the contexts of a client that has none of those
+        // actions.
         if (count === 0 && requester.actions !== undefined) return [];
         const own = contextsShown(contexts.get(clientId) ?? []);
         return [{ client: clientId, client_type: clientType, actions: count, ...own }];
@@ -30,7 +31,7 @@ export async function listClients({ core }: ToolServices, { request }: BuiltinCa
   return success({ clients: shown, ...unseen(clients), ...(hasNextPage && { more_contexts: true }) });
 }
 
-/** Splits clients into parts with a bounded number of actions. */
+/** Splits clients into groups with a limited number of actions each. */
 function inParts(clients: readonly Connection[]): readonly (readonly Connection[])[] {
   const parts: Connection[][] = [];
   let room = 0;

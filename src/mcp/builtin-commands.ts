@@ -1,4 +1,4 @@
-/** The built-in tools that read, await and cancel commands. */
+/** Implements the built-in tools that read, await and cancel commands. */
 import { isId, type CommandKey } from '../core/ids.ts';
 import { parsedJson } from '../core/json.ts';
 import { AGENT_WAIT_MS } from '../core/limits.ts';
@@ -18,8 +18,8 @@ import {
 import { NO_ARGUMENTS } from './tool-arguments.ts';
 
 /**
- * Returns the key of the command that a call names. Looks the id up if the call names no client. Null: no command was
- * found, or the commands of two clients have the id.
+ * Returns the key of the command that a call names. If the call names no client, the command is searched by its id.
+ * Null: no command was found, or two clients have a command with this id.
  */
 async function keyOf(
   { core }: ToolServices,

@@ -1,4 +1,7 @@
-/** The tools that every agent is offered, whatever is connected: their schemas, and what they answer. */
+/**
+ * Defines the built-in tools, which every agent is offered whatever clients are connected: their schemas, and the
+ * functions that run them.
+ */
 import { isRecord, readShaped, type JsonText, type ObjectShape } from '../core/json.ts';
 import { AGENT_MESSAGE_PARTS, AGENT_WAIT_MS, MAX_REASON } from '../core/limits.ts';
 import { callAction, describeAction, findActions, preflight } from './builtin-actions.ts';
@@ -33,7 +36,7 @@ const PARAMS = { type: 'object', description: 'The params of the action; describ
 
 const { repeat_of: _, ...PREFLIGHT_SCHEMAS } = ARGUMENT_SCHEMAS;
 
-/** The built-in tools, in the order of their names. The list never changes. */
+/** The built-in tools in the order of their names. This list is constant. */
 export const BUILTIN_TOOLS: readonly Tool[] = [
   {
     name: 'await_command',
@@ -95,7 +98,7 @@ export const BUILTIN_TOOLS: readonly Tool[] = [
   },
 ];
 
-/** Each of the built-in tools as JSON. */
+/** The JSON texts of the built-in tools, in the same order. */
 export const BUILTIN_TEXTS = BUILTIN_TOOLS.map((tool) => JSON.stringify(tool));
 
 export const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTIN_TOOLS.map(({ name }) => name));
@@ -114,7 +117,7 @@ const RUNS: Readonly<Record<string, RunTool>> = {
   preflight: (parts, call, given) => callAction(parts, call, given, (_request, asked) => preflight(parts, call, asked)),
 };
 
-/** Runs a built-in tool. Null: there is none of this name. */
+/** Runs a built-in tool. Null: there is no built-in tool of this name. */
 export async function runBuiltin(parts: ToolServices, call: BuiltinCall): Promise<ToolResult | null> {
   const tool = TOOLS.get(call.name);
   const run = RUNS[call.name];
@@ -129,13 +132,19 @@ export async function runBuiltin(parts: ToolServices, call: BuiltinCall): Promis
 
 const ARGUMENTS: ObjectShape = { members: new Map([['params', 'skipped']]), others: 'plain' };
 
-/** Reads the arguments besides the params of an action. Null: they are too many, too deep, or no object. */
+/**
+ * Reads all arguments of a built-in tool except the params of an action. Null: the arguments are not an object, are too
+ * many, or are nested too deeply.
+ */
 function readArguments(args: JsonText): ToolArguments | null {
   const read = readShaped(args, ARGUMENTS, AGENT_MESSAGE_PARTS);
   return typeof read === 'object' && isRecord(read.value) ? read.value : null;
 }
 
-/** Refuses arguments that the tool does not take, and those that should be texts. The rest is checked where it is used. */
+/**
+ * Refuses arguments that the tool does not have, and non-text values of arguments that must be texts. Each tool checks
+ * the rest itself.
+ */
 function wrongArguments(tool: Tool, args: JsonText | null, given: ToolArguments): ToolResult | null {
   const unknown = unknownArguments(args, tool.inputSchema);
   if (unknown.length > 0) return refusedArguments(tool, unknown);

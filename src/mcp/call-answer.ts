@@ -1,21 +1,27 @@
-/** One call of an agent while it runs and until its answer has arrived: what is known of its answer, and who ends it. */
+/**
+ * Tracks one call of an agent until its answer has arrived: whether the agent cancelled it or hung up, and whether its
+ * answer was written or lost.
+ */
 import type { OwedAnswer } from '../core/calls/owed-answers.ts';
 import type { CommandKey } from '../core/ids.ts';
 import { AGENT_ARRIVED_MS } from '../core/limits.ts';
 import type { Cancel, Clock } from '../core/ports.ts';
 import type { HttpResponse, HttpSocket } from '../web/request.ts';
 
-/** What a running call tells of its answer. `answered`: notes that the answer told the end of a command, whole. */
+/**
+ * `begin`: registers the answer that is owed to the agent, with the function that cancels the call. `answered`: records
+ * that the agent has received an answer which states how this command ended.
+ */
 type RunningCallOptions = {
   readonly begin: (cancel: () => void) => OwedAnswer;
   readonly answered: (key: CommandKey) => void;
 };
 
 export class RunningCall {
-  /** Who owes the answer, for the records. */
+  /** The registration of the owed answer. The records of the command refer to it. */
   readonly owed: OwedAnswer;
   readonly #ended = new AbortController();
-  readonly #parts: RunningCallOptions;
+  readonly #options: RunningCallOptions;
   readonly #told = new Set<CommandKey>();
   #key: CommandKey | null = null;
   #tellsOwn = false;
@@ -24,34 +30,36 @@ export class RunningCall {
   #working = 1;
   #sending = true;
 
-  constructor(parts: RunningCallOptions) {
-    this.#parts = parts;
-    this.owed = parts.begin(() => this.cancel());
+  constructor(options: RunningCallOptions) {
+    this.#options = options;
+    this.owed = options.begin(() => this.cancel());
   }
 
-  /** Is aborted when the agent cancels the call, or hangs up. */
+  /** Aborted when the agent cancels the call or hangs up. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Whether the agent said that it cancels the call. */
+  /** Whether the agent has explicitly cancelled the call. */
   get isCancelled(): boolean {
     return this.#isCancelled;
   }
 
-  /** The answer will be the end of this command. Null: it will not. */
+  /**
+   * Records that the answer will state how this command ends; null: the answer will not state the end of any command.
+   */
   owes(key: CommandKey | null): void {
     this.#key = key;
     this.owed.owes(key);
   }
 
-  /** The answer tells how a command ended. */
+  /** Records that the answer states how this command ended. */
   tells(key: CommandKey): void {
     if (key === this.#key) this.#tellsOwn = true;
     else this.#told.add(key);
   }
 
-  /** The agent cancels the call. */
+  /** Called when the agent cancels the call. */
   cancel(): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
@@ -60,42 +68,45 @@ export class RunningCall {
     this.#onCancel?.();
   }
 
-  /** The connection closed or was reset before the whole answer was written. */
+  /** Called when the connection was closed or reset before the whole answer was written. */
   hangUp(): void {
     this.owed.lost();
     this.#ended.abort();
   }
 
-  /** The whole answer was written. */
+  /** Called when the whole answer was written. */
   delivered(): void {
     this.owed.written(this.#tellsOwn);
-    for (const key of this.#told) this.#parts.answered(key);
+    for (const key of this.#told) this.#options.answered(key);
   }
 
-  /** The connection was reset after the whole answer was written, so the answer may be lost. */
+  /** Called when the connection was reset after the whole answer was written. The answer may have been lost. */
   reset(): void {
     this.owed.lost();
   }
 
-  /** Calls `run` if the agent cancels the call after it hung up. */
+  /**
+   * Registers `run`, which is called if the agent cancels the call after it has hung up. If it has cancelled already,
+   * calls `run` now.
+   */
   whenCancelled(run: () => void): void {
     this.#onCancel = run;
     if (this.#isCancelled) run();
   }
 
-  /** Something more is done for the call, until the returned function is called. */
+  /** Keeps the call open for further work until the returned function is called. */
   keepWorking(): () => void {
     this.#working++;
     return () => this.workOver();
   }
 
-  /** What was done for the call is over. */
+  /** Called when a piece of work for the call is done. */
   workOver(): void {
     this.#working--;
     this.#close();
   }
 
-  /** Nothing more will be known of its answer. */
+  /** Called when nothing more can become known about the delivery of the answer. */
   sendingOver(): void {
     this.#sending = false;
     this.#close();
@@ -106,9 +117,12 @@ export class RunningCall {
   }
 }
 
-// Notes which answers were written whole over HTTP, and which were lost.
+// Records which answers were completely written over HTTP, and which were lost.
 
-/** A response with the answers of calls. `closingCancels`: the protocol says that closing it cancels the calls. */
+/**
+ * A response that contains the answers of calls. `closingCancels`: whether the protocol defines that an agent cancels
+ * its calls by closing the response.
+ */
 export type Delivery = {
   readonly socket: HttpSocket;
   readonly response: HttpResponse;
@@ -123,16 +137,19 @@ export class AnswerDeliveries {
     this.#clock = clock;
   }
 
-  /** A request arrived: its sender has read the answer that the socket took before. */
+  /** Called when a request arrives. Its sender must have read the answer that was sent over the socket before. */
   another(socket: HttpSocket): void {
     this.#watched.get(socket)?.();
   }
 
-  /** Returns a function that takes a call whose answer is in the response. Each call is told what becomes of it. */
+  /**
+   * Returns a function that registers a call whose answer is in this response. The call is then notified of its
+   * answer's delivery.
+   */
   expect({ socket, response, closingCancels }: Delivery): (call: RunningCall) => void {
     const calls: RunningCall[] = [];
     const closed = (call: RunningCall): void => {
-      // A reset is no word of the agent: what is between may have failed.
+      // A reset does not prove that the agent closed the connection: something between may have failed.
       if (closingCancels && !socket.errored) call.cancel();
       else call.hangUp();
       call.sendingOver();
@@ -155,7 +172,10 @@ export class AnswerDeliveries {
     for (const end of [...this.#watched.values()]) end();
   }
 
-  /** Watches for a reset of the connection, until it carries another request, closes, or AGENT_ARRIVED_MS are over. */
+  /**
+   * Watches for a reset of the connection until another request arrives over it, it closes, or AGENT_ARRIVED_MS have
+   * passed.
+   */
   #watch(socket: HttpSocket, calls: readonly RunningCall[]): void {
     this.another(socket);
     const lost = (): void => {
@@ -180,8 +200,8 @@ export class AnswerDeliveries {
 }
 
 /**
- * Lets a connection that is to be closed after its response be closed in stages, as RFC 9112 asks for: it stays open
- * for reading until the peer closes it, so that a reset is seen. The watch ends that.
+ * Makes the response's end close only the sending side of the connection, as RFC 9112 recommends. The connection stays
+ * open for reading until the peer closes it, so that a reset can be noticed. `#watch` destroys it in the end.
  */
 function closeInStages(socket: HttpSocket): void {
   socket.destroySoon = () => void socket.end();

@@ -1,6 +1,6 @@
 /**
- * Calls of agents: recognises repeated calls, waits for a bounded time with progress, and cancels a call that its agent
- * cancels or whose connection has closed.
+ * Runs the calls of agents: recognises repeated calls, waits for a limited time and sends progress, and cancels a call
+ * if its agent cancels it or hangs up.
  */
 import type { CallerLabel } from '../core/auth/caller-label.ts';
 import type { UserPrincipal } from '../core/auth/principal.ts';
@@ -27,24 +27,28 @@ import {
 } from './results.ts';
 import type { RunningCall } from './call-answer.ts';
 
-/** The most characters of a report of progress that is passed on. */
+/** The maximum number of characters of a client's progress report that are passed on. */
 const PROGRESS_CHARS = 200;
 
 export type Calls = ReturnType<typeof createCalls>;
 
-/** How often a call is decided again, because other nodes admitted equal ones at the same time. */
+/**
+ * How often the decision about a call is repeated. A repetition is needed if another node admitted an equal call at the
+ * same time.
+ */
 const ATTEMPTS = 100;
 
 export function createCalls(core: Core, log: Log) {
   const abandoned = new Map<Cancel, RunningCall>();
   /**
-   * Cancels a command whose agent does not wait for it any more: at once if the agent has said so, else after
-   * AGENT_HUNG_UP_MS, unless an equal call waits for it by then.
+   * Cancels a command for which its agent no longer waits. If the agent has cancelled the call, the command is
+   * cancelled at once. If it has hung up, the command is cancelled after AGENT_HUNG_UP_MS, unless an equal call waits
+   * for the command by then.
    */
   const abandon = ({ requester, call }: AgentRequest, key: CommandKey): Promise<void> => {
     const cancel = (unlessAwaited: boolean): Promise<void> =>
       cancelCommand(core, requester, key, unlessAwaited).catch((error: unknown) => {
-        // The deadline of the command ends it.
+        // Only logged, because the deadline of the command will end it.
         log.debug({ err: error }, 'a command of an agent that hung up was not cancelled');
       });
     if (call.isCancelled) return cancel(false);
@@ -60,7 +64,7 @@ export function createCalls(core: Core, log: Log) {
     return promise;
   };
   return {
-    /** Invokes an action and waits for its end, for at most AGENT_WAIT_MS. */
+    /** Invokes an action and waits for its end, at most AGENT_WAIT_MS. */
     async invoke(request: AgentRequest, call: AgentCall): Promise<ToolResult> {
       const target = await chooseClient(core, request, call);
       if ('refused' in target) return target.refused;
@@ -73,7 +77,7 @@ export function createCalls(core: Core, log: Log) {
           const result = await invokeAs(core, request, { call, target, decision, entered, abandon });
           if (result) return result;
         } catch (error) {
-          // The command may have been admitted, and this answer does not tell its end.
+          // The command may have been admitted, and this answer does not state its end.
           request.call.owed.lost();
           return failedResult(error, { log, about: { action: call.action }, call: 'begun', names: call.names });
         } finally {
@@ -82,9 +86,9 @@ export function createCalls(core: Core, log: Log) {
       }
       return refusal('capacity_exceeded', 'Too many equal calls are made at the same time.', 'Repeat the call later.');
     },
-    /** Waits for a command, for at most `withinMs`. Null: the requester has no such command. */
+    /** Waits for the end of a command, at most `withinMs`. Null: the requester has no such command. */
     async await(request: AgentRequest, key: CommandKey, withinMs: number): Promise<Invocation | null> {
-      const wait = new Patience(core, request, { withinMs, asks: null });
+      const wait = new AgentWait(core, request, { withinMs, asks: null });
       const { trace, notes } = request;
       const found = await core.rpc
         .await(request.requester, {
@@ -98,7 +102,7 @@ export function createCalls(core: Core, log: Log) {
         .finally(() => wait.end());
       return found && noteCommand(notes, found);
     },
-    /** Forgets the calls whose agents have hung up: their deadlines end them. */
+    /** Stops the timers for calls whose agents have hung up. The deadlines of the commands end them instead. */
     close(): void {
       for (const cancel of abandoned.keys()) cancel();
       abandoned.clear();
@@ -109,7 +113,10 @@ export function createCalls(core: Core, log: Log) {
 // Recognises repeated calls.
 
 type Run = Extract<Entered['decision'], { readonly kind: 'new' | 'attach' }>;
-/** What was decided about a call; with a key of the host's own, nothing is. */
+/**
+ * The decision about a call: whether it is new or a repetition. For a call with the program's own key, nothing is
+ * compared: it counts as new.
+ */
 type Decided = Pick<Entered, 'leave'> & { readonly decision: Entered['decision'] };
 
 async function enter(core: Core, request: AgentRequest, call: AgentCall, target: ChosenClient): Promise<Decided> {
@@ -137,7 +144,10 @@ type Invoking = {
   readonly abandon: (request: AgentRequest, key: CommandKey) => Promise<void>;
 };
 
-/** Invokes the action, or waits for the earlier call. Null: another node admitted an equal call under the same id. */
+/**
+ * Invokes the action, or waits for the command of the earlier equal call. Null: another node has admitted an equal call
+ * with the same id.
+ */
 async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): Promise<ToolResult | null> {
   const { call, target, decision, entered, abandon } = invoking;
   const { requester, notes } = request;
@@ -146,7 +156,7 @@ async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): 
   const key = commandId === null ? null : { userId: requester.userId, clientId: target.clientId, commandId };
   const owed = request.idempotencyKey === null ? key : null;
   request.call.owes(owed);
-  const wait = new Patience(core, request, { withinMs: AGENT_WAIT_MS, asks: target.asks ? target.clientId : null });
+  const wait = new AgentWait(core, request, { withinMs: AGENT_WAIT_MS, asks: target.asks ? target.clientId : null });
   const owedBy = owed && decision.kind === 'new' ? request.call.owed.token : undefined;
   const answer = await ask(core, request, { ...invoking, owedBy }, wait).finally(() => wait.end());
   if (answer.kind === 'refused') {
@@ -164,10 +174,13 @@ async function invokeAs(core: Core, request: AgentRequest, invoking: Invoking): 
   return answerOf(invocation, { ...of, attachedTo, ranBeside, now: core.clock.now(), names: call.names });
 }
 
-/** `owedBy`: the request that owes the answer; absent if its command has an id that a caller chose, or is not new. */
+/**
+ * `owedBy`: the token of the request that owes an answer to the agent. Absent if the command is not new, or if the
+ * caller chose its id.
+ */
 type Asking = Invoking & { readonly owedBy: string | undefined };
 
-async function ask(core: Core, request: AgentRequest, asking: Asking, { side }: Patience): Promise<Invocation> {
+async function ask(core: Core, request: AgentRequest, asking: Asking, { side }: AgentWait): Promise<Invocation> {
   const { call, target, decision, entered, owedBy } = asking;
   const { requester, trace, notes } = request;
   const { userId } = requester;
@@ -175,7 +188,7 @@ async function ask(core: Core, request: AgentRequest, asking: Asking, { side }: 
   const { commandId } = decision;
   if (decision.kind === 'attach') {
     const clientType = decision.earlier.command?.clientType ?? null;
-    // A request whose token may not invoke the action is refused below.
+    // If the requester's token may not invoke the action, `invoke` below refuses the call.
     if (core.actions.mayInvoke(requester, { userId, clientType, action: call.action })) {
       await entered.leave(true);
       const labels = { trace, callerLabel: labelOf(request), onSpan: spanNoter(notes) };
@@ -197,7 +210,7 @@ function giveUp(request: AgentRequest, key: CommandKey, abandon: Invoking['aband
   return abandon(request, key).finally(end);
 }
 
-/** Returns an earlier call as it is now; null if there is none. */
+/** Returns the present state of an earlier call; null if there is no earlier call. */
 async function presentOf(
   { rpc }: Core,
   requester: UserPrincipal,
@@ -215,7 +228,7 @@ function keyOfInvocation(invocation: Exclude<Invocation, { readonly kind: 'refus
   return { userId, clientId, commandId };
 }
 
-/** Builds core's request: the only place that names the members of a call through the bridge. */
+/** Builds core's request. No other function names the members of a request from an agent. */
 function invokeRequest(
   request: AgentRequest,
   call: AgentCall,
@@ -228,8 +241,8 @@ function invokeRequest(
 }
 
 /**
- * Returns the label of the agent's program, which records name. Only calls with this label may use ids that begin with
- * `mcp-`.
+ * Returns the label that records use for the agent's program. Only calls with such a label may use command ids that
+ * begin with `mcp-`.
  */
 function labelOf({ host }: AgentRequest): CallerLabel {
   return { kind: 'mcp', name: host?.name ?? 'unnamed', version: host?.version ?? null };
@@ -237,8 +250,10 @@ function labelOf({ host }: AgentRequest): CallerLabel {
 
 type Waiting = { readonly withinMs: number; readonly asks: string | null };
 
-/** The wait of an agent: it ends when its time is over or the agent hangs up, and sends progress in the meantime. */
-class Patience implements HangUp {
+/**
+ * The wait of an agent for a command. It ends after its time or when the agent hangs up, and sends progress until then.
+ */
+class AgentWait implements HangUp {
   readonly #listeners = new Set<() => void>();
   readonly #signal: AbortSignal;
   #cancels: Cancel[];
@@ -246,7 +261,7 @@ class Patience implements HangUp {
   #stage: Command['stage'] | null = null;
   #progress: string | null = null;
   readonly #tellsProgress: boolean;
-  /** The client that asks a person before the action begins; null: it asks nobody. */
+  /** The client that asks a person for approval before the action begins; null if it does not ask. */
   readonly #asks: string | null;
 
   constructor({ clock }: Core, { call: { signal }, progress }: AgentRequest, { withinMs, asks }: Waiting) {
@@ -266,7 +281,10 @@ class Patience implements HangUp {
     return this.#over || this.#signal.aborted;
   }
 
-  /** What a call of core passes on to this wait. Progress costs a subscription, so it is named only if it is wanted. */
+  /**
+   * The callbacks that core's calls get for this wait. Progress is subscribed to only if the agent wants it, because a
+   * subscription has a cost.
+   */
   get side(): Pick<InvokeRequest, 'signal' | 'onStage' | 'onProgress'> {
     if (!this.#tellsProgress) return { signal: this };
     return {
@@ -298,14 +316,15 @@ class Patience implements HangUp {
 
   #message(): string {
     const stage = this.#stage ?? 'waiting';
-    // Clients acknowledge a command when its handler begins.
+    // A client acknowledges a command when its handler begins, so a command that is still `dispatched` waits for
+    // approval.
     if (stage === 'dispatched' && this.#asks !== null)
       return `${stage}: the client "${this.#asks}" asks a person to approve the call`;
     return this.#progress === null ? stage : `${stage}: ${clientText(this.#progress, PROGRESS_CHARS)}`;
   }
 }
 
-/** Cancels what was not handed to the client, and asks the client to cancel what was. */
+/** Cancels a command that was not handed to the client yet; for another one, asks the client to cancel it. */
 async function cancelCommand(
   core: Core,
   requester: UserPrincipal,
@@ -317,7 +336,7 @@ async function cancelCommand(
   if (waits.length === 0) await core.rpc.cancel(requester, key, reason);
 }
 
-/** Whether the answer to a request about this command tells how it ended. */
+/** Whether the answer to a request about this command states how it ended. */
 export function hasEnded(invocation: Invocation): boolean {
   if (invocation.kind === 'ended') return true;
   return invocation.kind !== 'refused' && isTerminal(invocation.command);

@@ -1,6 +1,6 @@
 /**
- * The actions that one user's clients advertise, as agents are shown them: built once for a change of what is
- * advertised, in bounded steps, and counted in the user's share of advertised bytes.
+ * Builds the catalog of one user: the actions that the user's clients advertise, as tools for agents. It is rebuilt in
+ * short steps when the advertisements change, and its size counts in the user's share of advertised bytes.
  */
 import { hash } from 'node:crypto';
 import type { ActionAdvertisement, ClientType, Connection } from '../core/connections/connection.ts';
@@ -18,61 +18,75 @@ import { clientText } from './client-text.ts';
 import { PLAIN_NAMES, ownNames, ownSchemas, type Placing } from './tool-arguments.ts';
 import { plainName, toolName, type Tool } from './tools.ts';
 
-/** A client whose actions are shown. `live`: whether it is connected; otherwise it was until lately. */
+/**
+ * A client with the actions that it advertises. `live`: true if it is connected; false if it was connected until
+ * recently.
+ */
 export type Advertiser = Pick<Connection, 'clientId' | 'clientType' | 'connectedAt' | 'actions'> & {
   readonly live: boolean;
 };
 
-/** The tool of an action, and how to read the arguments of its calls. */
+/** The tool for an action, and how to split the arguments of the tool's calls. */
 export type ActionTool = { readonly action: string; readonly tool: Tool; readonly placing: Placing };
 
-/** An action that is found by its words. `tool`: the name of its tool; null: it has none. */
+/** An action that a search has found. `tool`: the name of its tool; null if it has none. */
 type FoundAction = { readonly action: string; readonly tool: string | null; readonly says: string };
 
 /** Whether the requester may invoke an action on clients of this type. */
 export type Allowed = (action: string, clientType: ClientType) => boolean;
 
-/** The part of a user's shares in which a catalog is counted. */
+/** The part of a user's shares that a catalog uses. */
 type CatalogShare = Pick<Holdings, 'refusal' | 'take' | 'release'>;
 
-/** What a requester is shown of a catalog. It is the same object until that changes. */
-export type Shown = {
+/** The part of a catalog that a requester may see. It remains the same object until its content changes. */
+export type CatalogView = {
   /** The tools, in the order of their names. */
   readonly tools: readonly ActionTool[];
   readonly byName: ReadonlyMap<string, ActionTool>;
-  /** Each of the tools as JSON. */
+  /** The JSON text of each tool, in the order of `tools`. */
   readonly texts: readonly string[];
 };
 
-/** An action as one or more clients advertise it in the same words. It holds nothing of the advertisement itself. */
+/**
+ * An action as one or more clients advertise it, all in the same words. It does not refer to the advertisement, so that
+ * the advertisement can be freed.
+ */
 type Variant = {
   readonly key: string;
-  /** The client whose texts are shown. It stays the same while others advertise the same. */
+  /**
+   * The client that is named as the author of the texts. It does not change while other clients begin or cease to
+   * advertise the same.
+   */
   readonly by: string;
-  /** Null: no text is shown, because there are too many, or the share of the user is used up. */
+  /** The shown text. Null: none is shown, because the action has too many variants or the user's share is used up. */
   readonly text: string | null;
-  /** The name and the text in lower case, for searches. */
+  /** The action's name and text in lower case, for searches. */
   readonly lowered: string;
   readonly schemaKey: string;
-  /** Null: the action has no tool. */
+  /** The schema for the tool; null if the action has no tool. */
   readonly judged: Judged | null;
   readonly effects: ActionAdvertisement['effects'];
   readonly bytes: number;
-  /** The characters of schemas that it takes of those of the whole list, and of those of its client. */
+  /**
+   * How many characters of schemas this variant uses, of those that the whole list may have and of those that its
+   * client may have.
+   */
   readonly schemaChars: number;
 };
 
-/** A variant, and who advertises it now. */
+/** A variant together with the clients that advertise it now. */
 type Offered = { readonly variant: Variant; readonly types: Set<ClientType>; live: boolean };
 
-/** An action: what is offered of it, by the key of the variant. */
+/** An action with its variants, by the key of the variant. */
 type Entry = { readonly name: string; readonly offered: Map<string, Offered>; readonly hasTool: boolean };
 
-/** An action while the catalog is built. `samples`: an advertisement of each variant whose text is shown. */
+/**
+ * An action while the catalog is being built. `samples`: for each variant whose text is shown, one advertisement of it.
+ */
 type Gathered = Entry & { readonly samples: Sample[] };
 type Sample = { readonly action: ActionAdvertisement; readonly offered: Offered };
 
-/** A list of actions, and who advertises it. `by`: the first of its clients. */
+/** A list of actions together with the clients that advertise it. `by`: the first of these clients. */
 type AdvertisedList = {
   readonly actions: Connection['actions'];
   readonly by: string;
@@ -80,21 +94,34 @@ type AdvertisedList = {
   readonly live: boolean;
 };
 
-/** A client as it was taken over. Its list is not kept alive, so it goes with the client. */
-type Seen = { readonly clientId: string; readonly live: boolean; readonly actions: WeakRef<Connection['actions']> };
+/**
+ * A client whose actions the catalog contains. The reference to its list is weak, so that the list can be freed with
+ * the client.
+ */
+type KnownClient = {
+  readonly clientId: string;
+  readonly live: boolean;
+  readonly actions: WeakRef<Connection['actions']>;
+};
 
-/** What is done in one step: a unit for each character that is handled, and for one in sixteen that is only compared. */
+/**
+ * The maximum work of one step. One unit is one character that is processed, or CHARS_COMPARED characters that are only
+ * compared.
+ */
 const STEP_WORK = 32 * 1024;
 const ACTION_WORK = 8;
 const CHARS_COMPARED = 16;
-/** What a variant takes besides its texts, roughly, in bytes. */
+/** The approximate bytes of a variant, without its texts. */
 const VARIANT_BYTES = 300;
-/** The most views of a catalog that are kept. Requesters with equal rights have the same one. */
+/** The maximum number of cached views of a catalog. Requesters with equal rights share one view. */
 const VIEWS = 4;
 
 const KEYS = new WeakMap<ActionAdvertisement, string>();
 
-/** Returns a text that is equal for advertisements that a tool shows alike. */
+/**
+ * Returns the key of the variant that an advertisement belongs to. Advertisements have equal keys if their tools would
+ * look the same.
+ */
 function variantKey(action: ActionAdvertisement): string {
   const known = KEYS.get(action);
   if (known !== undefined) return known;
@@ -105,14 +132,14 @@ function variantKey(action: ActionAdvertisement): string {
   return key;
 }
 
-/** Whether two advertisements have the same key. It computes none: to compare texts is far cheaper. */
+/** Whether two advertisements have equal keys. It compares their texts, which is far cheaper than computing keys. */
 function areAlike(one: ActionAdvertisement, other: ActionAdvertisement): boolean {
   return (
     one === other || (one.summary === other.summary && one.description === other.description && takeAlike(one, other))
   );
 }
 
-/** Whether a tool lists the same for two advertisements, but for their texts. */
+/** Whether the tools for two advertisements would have the same schema and the same hints. */
 function takeAlike(
   { schema, effects: one }: ActionAdvertisement,
   { schema: its, effects: other }: ActionAdvertisement,
@@ -135,19 +162,19 @@ function digestOf(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 
-/** The actions that the clients of one user advertise, or did until lately. */
+/** The actions that the clients of one user advertise now or advertised until recently. */
 export class Catalog {
   readonly #share: CatalogShare;
-  /** The names of tools that no action has. */
+  /** The names of built-in tools, which no action's tool may have. */
   readonly #reserved: ReadonlySet<string>;
   #entries: ReadonlyMap<string, Entry> = new Map();
-  #seen: readonly Seen[] = [];
-  /** What requesters see, by their rights. */
-  #views = new Map<string, Shown>();
-  #ofRequesters = new WeakMap<object, Shown>();
+  #seen: readonly KnownClient[] = [];
+  /** The views of requesters, by the requesters' rights. */
+  #views = new Map<string, CatalogView>();
+  #ofRequesters = new WeakMap<object, CatalogView>();
   #schemaChars = 0;
   #clientChars = new Map<string, number>();
-  /** Whether there are actions beyond AGENT_SEARCHED_ACTIONS. */
+  /** Whether clients advertise more than AGENT_SEARCHED_ACTIONS actions, so that some are missing here. */
   more = false;
 
   constructor(share: CatalogShare, reserved: ReadonlySet<string>) {
@@ -155,7 +182,7 @@ export class Catalog {
     this.#reserved = reserved;
   }
 
-  /** Whether the catalog shows what these clients advertise. */
+  /** Whether the catalog contains exactly what these clients advertise. */
   isOf(clients: readonly Advertiser[]): boolean {
     return (
       clients.length === this.#seen.length &&
@@ -167,21 +194,21 @@ export class Catalog {
   }
 
   /**
-   * Takes over what these clients advertise. Yields between steps, each of which takes a few milliseconds. The catalog
-   * changes with the last step.
+   * Rebuilds the catalog from the advertisements of these clients. It yields between steps, each of which takes a few
+   * milliseconds. The catalog changes only in the last step.
    */
   *update(clients: readonly Advertiser[]): Generator<void, void> {
     const entries = new Map<string, Gathered>();
     const lists = this.#listsOf(clients);
     let isWhole = false;
     try {
-      // Actions that have a tool keep it, whatever others advertise beside them.
+      // Actions that have a tool are added first, so that they keep it however many actions others advertise.
       const hadTool = (name: string): boolean => this.#entries.get(name)?.hasTool === true;
       yield* this.#takeOver(entries, lists, hadTool);
       this.more = yield* this.#takeOver(entries, lists, (name) => !hadTool(name));
       isWhole = true;
     } finally {
-      // Variants that are not kept give back what they took.
+      // Frees the share of the variants that are not in the catalog that remains.
       const [kept, left] = isWhole ? [entries, this.#entries] : [this.#entries, entries];
       this.#giveBack(left, kept);
     }
@@ -190,7 +217,7 @@ export class Catalog {
     this.#seen = clients.map(({ clientId, live, actions }) => ({ clientId, live, actions: new WeakRef(actions) }));
   }
 
-  /** Adds the actions of which `chosen` is true. Returns whether there was no room for some of them. */
+  /** Adds the actions for which `chosen` returns true. Returns whether there was no room for some of them. */
   *#takeOver(
     entries: Map<string, Gathered>,
     lists: readonly AdvertisedList[],
@@ -215,8 +242,8 @@ export class Catalog {
   }
 
   /**
-   * Returns what the clients advertise, each list once. Clients that are known come first, then those that connected
-   * first: a new client takes the place of no other.
+   * Returns the advertised lists, each once. Those of clients that are already in the catalog come first, then those of
+   * clients that connected earlier. A new client therefore never displaces another one.
    */
   #listsOf(clients: readonly Advertiser[]): readonly AdvertisedList[] {
     const known = new Set(this.#seen.map(({ clientId }) => clientId));
@@ -232,7 +259,7 @@ export class Catalog {
     }));
   }
 
-  /** Gives back what the catalog holds of the share. */
+  /** Frees all of the catalog's share. */
   close(): void {
     this.#giveBack(this.#entries, new Map());
     this.#entries = new Map();
@@ -245,7 +272,7 @@ export class Catalog {
     this.#ofRequesters = new WeakMap();
   }
 
-  /** Adds what a list says of an action. Returns the work that it took. */
+  /** Adds an advertised action. Returns the amount of work this took. */
   #offer(entry: Gathered, list: AdvertisedList, action: ActionAdvertisement): number {
     const { offered, samples } = entry;
     const chars = charsOf(action);
@@ -263,7 +290,7 @@ export class Catalog {
     return before ? chars : 2 * chars;
   }
 
-  /** Adds an action in other words than the first AGENT_VARIANTS. What it says is not shown. */
+  /** Adds an action whose words differ from those of the first AGENT_VARIANTS variants. Its texts are not shown. */
   #offerOther(entry: Gathered, list: AdvertisedList, action: ActionAdvertisement): void {
     const alike = entry.samples.find((sample) => takeAlike(sample.action, action))?.offered.variant;
     const key = alike ? `other ${alike.key}` : UNKNOWN;
@@ -312,20 +339,29 @@ export class Catalog {
     return this.#withoutText({ ...variant, judged: open }, name);
   }
 
-  /** `alike`: a variant that takes the same, and has the same effects. Without it, nothing is known of the action. */
+  /**
+   * Creates a variant without texts. `alike`: a variant with the same schema and effects; if there is none, nothing
+   * about the action is shown.
+   */
   #otherVariant({ name, hasTool }: Gathered, key: string, by: string, alike: Variant | undefined): Variant {
     if (alike) return this.#withoutText({ ...alike, key, by }, name);
     const judged = hasTool ? NOT_LOOKED_AT : null;
     return this.#withoutText({ key, by, schemaKey: UNKNOWN, judged, effects: undefined }, name);
   }
 
-  /** Returns a variant that takes a small part of the share, even if it is used up: their number is bounded. */
+  /**
+   * Returns a variant without texts. It takes a small part of the user's share, even if the share is used up, because
+   * the number of such variants is limited.
+   */
   #withoutText(variant: Omit<Variant, 'text' | 'lowered' | 'bytes' | 'schemaChars'>, name: string): Variant {
     this.#share.take('advertised_bytes', VARIANT_BYTES);
     return { ...variant, text: null, lowered: name.toLowerCase(), bytes: VARIANT_BYTES, schemaChars: 0 };
   }
 
-  /** Replaces a schema for which the list of tools, or the part of one client in it, has no room. */
+  /**
+   * Returns the judged schema, or a result without a schema if the list of tools, or its client's part of it, has no
+   * room for more.
+   */
   #withinList(judged: Judged, by: string): Judged {
     if (judged.schema === null) return judged;
     const { chars } = judged;
@@ -344,7 +380,7 @@ export class Catalog {
     else this.#clientChars.delete(by);
   }
 
-  /** Gives back what the variants of some entries hold that others do not have. */
+  /** Frees the share of the variants in `entries` that are not in `kept`. */
   #giveBack(entries: ReadonlyMap<string, Entry>, kept: ReadonlyMap<string, Entry>): void {
     for (const [name, { offered }] of entries) {
       for (const [key, { variant }] of offered) {
@@ -355,7 +391,10 @@ export class Catalog {
     }
   }
 
-  /** Returns why a tool does not list the schema of an action; null if it does, or if nothing is known of it. */
+  /**
+   * Returns why a tool accepts any members instead of the schema of an action; null if it has the schema, or if the
+   * catalog does not contain the action.
+   */
   whyOpen(action: ActionAdvertisement): string | null {
     const entry = this.#entries.get(action.name);
     if (!entry) return null;
@@ -369,8 +408,11 @@ export class Catalog {
     return schemas.size > 1 ? 'clients advertise different schemas of this action' : null;
   }
 
-  /** Returns what this requester may see. Requesters with equal rights see the same object until it changes. */
-  view(requester: object, allowed: Allowed): Shown {
+  /**
+   * Returns the part of the catalog that this requester may see. Requesters with equal rights get the same object until
+   * its content changes.
+   */
+  view(requester: object, allowed: Allowed): CatalogView {
     const known = this.#ofRequesters.get(requester);
     if (known) return known;
     const shown = this.#viewOf(allowed);
@@ -378,7 +420,7 @@ export class Catalog {
     return shown;
   }
 
-  #viewOf(allowed: Allowed): Shown {
+  #viewOf(allowed: Allowed): CatalogView {
     const seen = [...this.#entries].map(([name, { offered, hasTool }]) => {
       const mine = hasTool ? [...offered.values()].filter(({ types }) => mayCall(allowed, name, types)) : [];
       return { name, mine, rights: mine.map(({ variant }) => variant.key).join(' ') };
@@ -405,9 +447,14 @@ export class Catalog {
   }
 
   /**
-   * Finds the actions that have all these words (in lower case), in the order of their names. Yields between steps.
+   * Finds the actions whose name and text contain all these words (given in lower case), in the order of their names.
+   * Yields between steps.
    */
-  *find(words: readonly string[], { tools: shown }: Shown, allowed: Allowed): Generator<void, readonly FoundAction[]> {
+  *find(
+    words: readonly string[],
+    { tools: shown }: CatalogView,
+    allowed: Allowed,
+  ): Generator<void, readonly FoundAction[]> {
     const tools = new Map(shown.map(({ action, tool }) => [action, tool.name]));
     const found: FoundAction[] = [];
     const weight = 1 + words.reduce((sum, { length }) => sum + length, 0);
@@ -426,12 +473,14 @@ export class Catalog {
   }
 }
 
-/** The most comparisons of characters in one step of a search. */
+/** The maximum number of character comparisons in one step of a search. */
 const STEP_COMPARISONS = 10_000_000;
 const NOT_SHOWN = 'no description is shown.';
-/** The key of the variants of which nothing is known. */
+/** The key of the variant for all advertisements that were not examined. */
 const UNKNOWN = 'unknown';
-/** It is as one with a bad schema, so that it changes nothing of what others list. */
+/**
+ * The result for a schema that was not examined. Like an invalid schema, it does not affect what other variants list.
+ */
 const NOT_LOOKED_AT: Judged = {
   schema: null,
   why: `only the first ${AGENT_VARIANTS} variants of an action are looked at`,
@@ -460,7 +509,7 @@ function mayCall(allowed: Allowed, name: string, types: ReadonlySet<ClientType>)
   return types.values().some((type) => allowed(name, type));
 }
 
-// What the tool of an action shows.
+// Builds the tool of an action from its variants.
 
 function textOf({ summary, description }: ActionAdvertisement): string {
   const texts = [summary, description].filter((text) => text !== null && text.trim() !== '');
@@ -485,7 +534,7 @@ function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
-/** Returns the offers that make an action's schema: those with a good one, or all if none has one. */
+/** Returns the variants that determine a tool's schema: those with a valid schema, or all if none has one. */
 function listedOf(offered: readonly Offered[]): readonly Offered[] {
   const good = offered.filter(({ variant }) => variant.judged?.schema != null);
   return good.length > 0 ? good : offered;
@@ -501,8 +550,8 @@ function toolOf(action: string, name: string, offered: readonly Offered[]): Acti
 }
 
 /**
- * Returns the schema of a tool. Hosts refuse a schema whose root combines others, so such a schema is moved into the
- * member `params`. Where the schemas of clients differ, the tool takes any members.
+ * Returns the input schema of a tool. Hosts refuse a schema whose root is a combination of others, so such a schema
+ * becomes that of the member `params`. If clients have different schemas, the tool accepts any members.
  */
 function shapeOf(
   offered: readonly Offered[],
@@ -528,7 +577,7 @@ function shapeOf(
   };
 }
 
-/** Returns the hints for all variants together. An action without hints may do anything. */
+/** Returns the hints for a tool with these variants. An action without declared effects is assumed to do anything. */
 function annotationsOf(variants: readonly Variant[]): Tool['annotations'] {
   const effects = variants.map((variant) => variant.effects);
   return {

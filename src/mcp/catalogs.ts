@@ -1,4 +1,7 @@
-/** The catalogs of the users whose agents have asked lately. A catalog follows the clients of its user. */
+/**
+ * Keeps the catalogs of the users whose agents sent a request recently, and updates them when the users' clients
+ * change.
+ */
 import { connectionStatus, type Connection } from '../core/connections/connection.ts';
 import type { Core } from '../core/core.ts';
 import { AGENT_CATALOG_MS } from '../core/limits.ts';
@@ -7,13 +10,13 @@ import type { Cancel } from '../core/ports.ts';
 import { Catalog, type Advertiser } from './catalog.ts';
 import type { Turn } from './turn.ts';
 
-type Kept = {
+type CachedCatalog = {
   readonly catalog: Catalog;
-  /** The rows that were read last. */
+  /** The rows of clients that were read last. */
   rows: readonly Advertiser[];
-  /** The update that is running; null: none. */
+  /** The update that is running; null if there is none. */
   running: Promise<void> | null;
-  /** The update that begins when the running one is over; null: none was asked for. */
+  /** The update that will begin when the running one has ended; null if none was requested. */
   next: Promise<void> | null;
   usedAt: number;
   cancel: Cancel;
@@ -23,17 +26,17 @@ type Kept = {
 export class Catalogs {
   readonly #core: Core;
   readonly #reserved: ReadonlySet<string>;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, CachedCatalog>();
 
-  /** `reserved`: the names of tools that no action has. */
+  /** `reserved`: the names of built-in tools, which no action's tool may have. */
   constructor(core: Core, reserved: ReadonlySet<string>) {
     this.#core = core;
     this.#reserved = reserved;
   }
 
   /**
-   * Returns the user's catalog, brought up to date with these rows of its clients. A client that was lost counts until
-   * its row is forgotten, a minute later.
+   * Returns the user's catalog, updated from these rows of its clients. A client that disconnected counts until its row
+   * is forgotten, a minute later.
    */
   of(userId: string, rows: readonly Connection[], turn: Turn): MaybePromise<Catalog> {
     const now = this.#core.clock.now();
@@ -58,8 +61,8 @@ export class Catalogs {
     this.#kept.clear();
   }
 
-  /** Waits until an update has ended that began after this call. Requests that wait share one update. */
-  async #updated(kept: Kept, turn: Turn): Promise<Catalog> {
+  /** Waits for an update that begins after this call. All requests that wait share one update. */
+  async #updated(kept: CachedCatalog, turn: Turn): Promise<Catalog> {
     const after = kept.running;
     kept.next ??= (async () => {
       await after?.catch(() => {});
@@ -75,11 +78,11 @@ export class Catalogs {
     return kept.catalog;
   }
 
-  #begin(userId: string): Kept {
+  #begin(userId: string): CachedCatalog {
     const { clock, shares } = this.#core;
     const catalog = new Catalog(shares.of(userId), this.#reserved);
     const usedAt = clock.monotonic();
-    const kept: Kept = { catalog, rows: [], running: null, next: null, usedAt, cancel: () => {} };
+    const kept: CachedCatalog = { catalog, rows: [], running: null, next: null, usedAt, cancel: () => {} };
     const check = (): void => {
       const left = kept.usedAt + AGENT_CATALOG_MS - clock.monotonic();
       if (left > 0 || kept.running !== null) return void (kept.cancel = clock.after(Math.max(left, 1), check));
@@ -92,7 +95,7 @@ export class Catalogs {
   }
 }
 
-async function update({ catalog, rows }: Kept, turn: Turn): Promise<void> {
+async function update({ catalog, rows }: CachedCatalog, turn: Turn): Promise<void> {
   if (catalog.isOf(rows)) return;
   const steps = catalog.update(rows);
   try {

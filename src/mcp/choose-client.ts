@@ -1,4 +1,4 @@
-/** Chooses the client that runs an action. */
+/** Chooses the client that runs an action for an agent. */
 import type { UserPrincipal } from '../core/auth/principal.ts';
 import { seenActions } from '../core/auth/sight.ts';
 import { isLive, type Connection } from '../core/connections/connection.ts';
@@ -11,8 +11,9 @@ import { refusal, type ToolResult } from './results.ts';
 import { passing } from './tool-arguments.ts';
 
 /**
- * Reads the connections of the requester's user, up to AGENT_CLIENTS. `rows` has them as all tokens of the user see them
- * together, because these share a catalog; what an agent is shown of it is filtered for its token.
+ * Reads the connections of the requester's user, up to AGENT_CLIENTS. `clients` has the connected ones as the
+ * requester's token may see them. `rows` has all of them without the token's limits, because all tokens of the user
+ * share one catalog, from which each agent gets the part that its token may see.
  */
 export async function liveClients({ connections, clock }: Core, requester: UserPrincipal): Promise<ReadClients> {
   const found: Connection[] = [];
@@ -33,12 +34,15 @@ export async function liveClients({ connections, clock }: Core, requester: UserP
   return { clients, rows: found, more: after !== null };
 }
 
-/** Returns the principal without the limits of its token, for what all tokens of the user share. */
+/** Returns the principal without the limits of its token. Used for data that all tokens of the user share. */
 export function withAllActions({ actions: _, ...user }: UserPrincipal): UserPrincipal {
   return user;
 }
 
-/** The client that is to run an action, and what it advertises of it: `asks`, that a person decides about each call. */
+/**
+ * The client that is to run an action, with what it advertises about the action. `harmless`: whether running it twice
+ * is harmless. `asks`: whether a person approves each call.
+ */
 export type ChosenClient = { readonly clientId: string; readonly harmless: boolean; readonly asks: boolean };
 
 export async function chooseClient(
@@ -65,7 +69,7 @@ export async function chooseClient(
   const reporting =
     contextId === null || offering.length < 2 ? null : await having(core, request, { clients: offering, contextId });
   const [first, ...others] = reporting ?? offering;
-  // A client that was not looked at may offer the action too.
+  // If not all clients were examined, another one may offer the action too, so the choice is not clear.
   if (first && others.length === 0 && !more) return targetOf(first.clientId, first, action);
   if (offering.length === 0 && !more) return { refused: noClient(action) };
   const report = reporting && reporting.length > 0;
@@ -74,7 +78,7 @@ export async function chooseClient(
 
 export const SEE_CLIENTS = 'list_clients shows the clients and their contexts.';
 
-/** Returns the clients that report this context. */
+/** Returns those of the clients that report this context. */
 async function having(
   core: Core,
   { requester }: AgentRequest,
@@ -92,7 +96,7 @@ function targetOf(clientId: string, connection: Connection | null, action: strin
   return { clientId, harmless, asks: guards?.approval === true };
 }
 
-/** The beginning of a sentence which says that none of these clients offers something. */
+/** Returns the beginning of a sentence that states that none of these clients offers something. */
 export function noneOf({ more }: LiveClients): string {
   return more ? `None of the first ${AGENT_CLIENTS} clients` : 'No connected client';
 }
@@ -105,7 +109,10 @@ function noClient(action: string): ToolResult {
   );
 }
 
-/** Clients that offer an action. `report`: whether they report the context that the call names; null: not looked up. */
+/**
+ * The clients that offer an action. `report`: whether these clients report the context that the call names; null: not
+ * checked.
+ */
 type Candidates = LiveClients & { readonly report: boolean | null };
 
 function ambiguous({ action, names }: AgentCall, { clients, more, report }: Candidates): ToolResult {

@@ -1,10 +1,15 @@
-/** Texts of clients. They are shown to models, so each says which client wrote it, and cannot end that statement. */
+/**
+ * Prepares texts of clients for models: on one line, so that a client's text cannot be mistaken for a statement of the
+ * relay or of another client.
+ */
 import { visibleText } from '../protocol/visible-text.ts';
 
-/** Returns a text of a client on one line, with hidden characters as their codes, and at most `most` characters. */
+/**
+ * Returns a client's text on one line, with hidden characters replaced by their codes, and cut to `most` characters.
+ */
 export function clientText(text: string, most: number): string {
   if (text.length <= most && PLAIN_LINE.test(text)) return text;
-  // White space first: a line feed could make the rest look like a text of the relay or of another client.
+  // White space comes first: after a line feed, the rest could look like a text of the relay or of another client.
   const line = visibleText(
     text
       .slice(0, 4 * most)
@@ -14,5 +19,7 @@ export function clientText(text: string, most: number): string {
   return line.length <= most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
 }
 
-/** Matches most texts of clients: words of printable ASCII with a space between two of them. It is faster than the rest. */
+/**
+ * Matches most texts of clients: words of printable ASCII, separated by single spaces. Such a text needs no conversion.
+ */
 const PLAIN_LINE = /^(?:[!-~]+(?: [!-~]+)*)?$/;

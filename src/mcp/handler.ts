@@ -1,4 +1,4 @@
-/** The MCP endpoint: loads the SDK, passes requests to it as fetch requests, sends its responses. */
+/** The MCP endpoint: loads the SDK, passes requests to it as fetch requests, and sends its responses. */
 import type * as Sdk from '@modelcontextprotocol/server';
 import { readToolChoice, type Principal, type ToolChoice, type UserPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
@@ -14,12 +14,12 @@ import type * as Agents from './server.ts';
 import { readingText, type Turn } from './turn.ts';
 import type { HttpRequest, HttpResponse } from '../web/request.ts';
 
-/** One POST, whose size, media type and JSON syntax have been checked. */
+/** A POST request whose size, media type and JSON syntax have been checked. */
 type McpExchange = {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly requester: Principal | null;
-  /** The query of its address, as it was written. */
+  /** The query of the request's URL, not decoded. */
   readonly query: string;
   readonly body: JsonText | undefined;
   readonly reply: HttpReply;
@@ -27,26 +27,26 @@ type McpExchange = {
 };
 
 export type McpHandler = {
-  /** Loads the SDK. Otherwise the first request does, and all other requests wait for it. */
+  /** Loads the SDK. If this is not called, the first request of an agent loads it, which delays all other requests. */
   load(): Promise<void>;
   /**
-   * Answers one request. Resolves when the response is complete or its requester has hung up. Throws `unauthenticated`
-   * and `forbidden` for requesters that are not users who may call actions, and `invalid_argument` for a wrong choice
-   * of tools in the address.
+   * Answers one request. Resolves when the response is complete or the requester has hung up. Throws `unauthenticated`
+   * or `forbidden` unless the requester is a user that may call actions, and `invalid_argument` if the URL's choice of
+   * tools is not valid.
    */
   handle(exchange: McpExchange): Promise<void>;
-  /** Ends what waits. Requests must not come afterwards. */
+  /** Ends all waits. No request may be passed to the handler afterwards. */
   close(): void;
 };
 
 type McpOptions = { readonly core: Core; readonly log: Log; readonly version: string };
 
-/** What the first request loads: the SDK, and what answers by it. */
+/** What the first request loads: the SDK, and the modules that use it. */
 type Loaded = {
   readonly agents: typeof Agents;
   readonly servers: Agents.AgentServers;
   readonly sdk: Sdk.McpHttpHandler;
-  /** Creates a handler whose streams of changes take their events from this bus. */
+  /** Creates a handler whose event streams get their events from this bus. */
   readonly handlerOf: (bus: Sdk.ServerEventBus) => Sdk.McpHttpHandler;
 };
 
@@ -66,7 +66,7 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
     const handlerOf = (bus: Sdk.ServerEventBus): Sdk.McpHttpHandler => sdk.createMcpHandler(factory, { onerror, bus });
     return { agents, servers, handlerOf, sdk: sdk.createMcpHandler(factory, { onerror }) };
   };
-  /** Lets the next request load the package again. */
+  /** After a failure, lets the next request load the package again. */
   const loadAgain = (error: unknown): never => {
     loaded = null;
     throw error;
@@ -83,7 +83,7 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
       const choice = choiceIn(exchange.query);
       const { socket, headers } = request;
       deliveries.another(socket);
-      // It counts until its answer is written, as a request does.
+      // The request counts in the share `documents` until its answer is written.
       const document = core.documents.open(requester);
       response.once('close', () => document.end());
       const turn: Turn = (work, cost = STEP_COST) => document.step(cost, work);
@@ -130,8 +130,8 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
 }
 
 /**
- * Returns the requester as its calls are made. They have the scope `mcp` besides, so that a policy can tell them apart.
- * Throws `unauthenticated` and `forbidden` with what is needed.
+ * Returns the requester as the caller of its actions. It has the scope `mcp` in addition, so that a policy can
+ * distinguish agents. Throws `unauthenticated` or `forbidden` with a message that states what is needed.
  */
 function agentOf(requester: Principal | null): UserPrincipal {
   const needed = 'callboard token --mcp --user <user> prints one.';
@@ -147,10 +147,10 @@ function agentOf(requester: Principal | null): UserPrincipal {
   return agent;
 }
 
-/** One agent for each principal, because records keep the caller that is made of it. */
+/** The caller for each principal. There is one object for each, because records refer to the caller. */
 const AGENTS = new WeakMap<Principal, UserPrincipal>();
 
-/** Reads which tools an address chooses. Other parameters are not the relay's. */
+/** Reads the choice of tools from the query of a URL. Ignores other parameters. */
 function choiceIn(query: string): ToolChoice | undefined {
   if (query === '') return undefined;
   const given = new URLSearchParams(query);
@@ -165,24 +165,25 @@ function choiceIn(query: string): ToolChoice | undefined {
 }
 
 const NO_MESSAGE = { parsed: undefined, args: new Map<unknown, JsonText>() };
-/** What a step of a list or a search costs: it takes up to ten milliseconds. */
+/** The cost of one step of a list or a search, which takes up to ten milliseconds. */
 const STEP_COST = 4_000;
 
-/** Reads a body. Its JSON was checked in this turn of the event loop, so that a large one is read in the next. */
+/** Reads a body. Its JSON was checked in this turn of the event loop, so a large body is read in a later turn. */
 async function read(turn: Turn, body: JsonText): Promise<AgentMessage> {
   await readingText(turn, body, () => {});
   return readingText(turn, body, () => readMessage(body));
 }
 
-// Streams of changes.
+// Event streams that notify agents of changed tools.
 
 function isOf(message: unknown, method: string): boolean {
   return isRecord(message) && message['method'] === method;
 }
 
 /**
- * Returns a bus of one response alone, so that its requester hears of no other user. The response ends when its token
- * expires. `watch` calls its argument after each change of the requester's tools, until cancelled.
+ * Returns an event bus for one response, so that its requester never receives events of another user. The response ends
+ * when the requester's token expires. `watch` calls its argument after each change of the requester's tools, until
+ * cancelled.
  */
 function changesOf(
   { response, requester }: McpExchange,
@@ -206,10 +207,10 @@ function changesOf(
 
 // Passes requests to the SDK and sends its responses.
 
-/** The headers of a request that the SDK reads. */
+/** The request headers that the SDK reads. */
 const PASSED_ON = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
 
-/** Returns a signal that is aborted if the requester hangs up before it has the whole response. */
+/** Returns a signal that is aborted if the requester hangs up before the response is completely written. */
 function hangUpOf(response: HttpResponse): AbortSignal {
   const hungUp = new AbortController();
   response.once('close', () => {
@@ -218,7 +219,10 @@ function hangUpOf(response: HttpResponse): AbortSignal {
   return hungUp.signal;
 }
 
-/** The media types of answers. The SDK refuses old requests that do not name both, whatever it answers with. */
+/**
+ * The value of `accept` that the SDK gets. It refuses requests of older protocol versions that do not accept both
+ * types.
+ */
 const BOTH_TYPES = 'application/json, text/event-stream';
 
 function webRequest({ headers }: HttpRequest, signal: AbortSignal): Request {
@@ -230,14 +234,14 @@ function webRequest({ headers }: HttpRequest, signal: AbortSignal): Request {
   return new Request('http://relay.invalid/mcp', init);
 }
 
-/** Whether the requester takes JSON alone: it names it, and no event streams. */
+/** Whether the requester accepts JSON but no event streams. */
 function wantsJson({ headers: { accept = '' } }: HttpRequest): boolean {
   return /application\/(?:json|\*)/i.test(accept) && !/text\/(?:event-stream|\*)|\*\/\*/i.test(accept);
 }
 
 /**
- * What an answer gets besides what the SDK wrote. `listed`: once the SDK has written a list of tools, the tools as JSON;
- * null: the answer is no list.
+ * What the relay adds to the SDK's answer. `session`: the id of a new session; null: none. `listed`: if the answer is a
+ * list of tools, their JSON, as soon as the SDK has written the answer; null if it is no list.
  */
 type Besides = { readonly session: string | null; readonly listed: readonly string[] | null };
 
@@ -273,14 +277,17 @@ async function send(answer: Response, exchange: McpExchange, { session, listed }
   response.end(text);
 }
 
-/** Puts the tools into the empty list of an answer. The SDK would read and write all of them again for each request. */
+/**
+ * Inserts the tools into an answer with an empty list. The SDK would otherwise parse and serialize all tools for each
+ * request.
+ */
 function withTools(text: string, tools: string | null): string {
   return tools === null ? text : text.replace(NO_TOOLS, () => `"tools":[${tools}]`);
 }
 
 const NO_TOOLS = '"tools":[]';
 
-/** Returns the last message of an event stream: the answer, after all progress. */
+/** Returns the last message of an event stream, which is the answer; progress comes before it. */
 function lastMessage(events: string): string {
   return (
     events
@@ -290,7 +297,7 @@ function lastMessage(events: string): string {
   );
 }
 
-/** Copies a stream to the response, as fast as the requester reads it. */
+/** Copies a stream to the response, not faster than the requester reads it. */
 async function stream(body: ReadableStream<Uint8Array>, response: HttpResponse): Promise<void> {
   const reader = body.getReader();
   const closed = new Promise<void>((resolve) => response.once('close', resolve));

@@ -1,4 +1,4 @@
-/** Notices when the list of tools that a requester sees has changed, while an event stream is open. */
+/** Detects when a requester's list of tools has changed, while an event stream is open. */
 import type { UserPrincipal } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import { AGENT_LIST_CHANGED_MS, FORGET_MS } from '../core/limits.ts';
@@ -9,14 +9,14 @@ type WatchOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly requester: UserPrincipal;
-  /** Returns an object that is the same until the list changes. */
+  /** Returns an object that stays the same until the list changes. */
   readonly read: () => Promise<unknown>;
   readonly changed: () => void;
 };
 
 /**
- * Calls `changed` after the list has changed, at most once in AGENT_LIST_CHANGED_MS, until cancelled. It reads the list
- * after a client came, went or advertised, and once more when a client that went is forgotten.
+ * Calls `changed` after the list has changed, at most once per AGENT_LIST_CHANGED_MS, until cancelled. It reads the
+ * list after a client connected, disconnected or advertised, and again when a disconnected client is forgotten.
  */
 export function watchList({ core, log, requester, read, changed }: WatchOptions): Cancel {
   const { clock } = core;
@@ -35,7 +35,7 @@ export function watchList({ core, log, requester, read, changed }: WatchOptions)
       .catch((error: unknown) => log.debug({ err: error }, 'a list of tools was not read again'));
   };
   const later = (ms: number): void => {
-    // Events that come while a check is due are seen by that check.
+    // A check is already pending and will cover this event.
     if (ms <= AGENT_LIST_CHANGED_MS && pending.has(ms)) return;
     pending.get(ms)?.();
     pending.set(

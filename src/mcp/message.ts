@@ -1,4 +1,4 @@
-/** Reads the message of a request within bounds, before anything parses it as a whole. */
+/** Reads the message of a request within limits, before anything parses the whole message. */
 import { fail, invalid } from '../core/errors.ts';
 import {
   RawJson,
@@ -12,16 +12,17 @@ import {
 } from '../core/json.ts';
 import { AGENT_MESSAGE_CHARS, AGENT_MESSAGE_PARTS } from '../core/limits.ts';
 
-/** A message. `args`: the original text of the arguments of its call, by the id of the message. */
+/** A parsed message. `args`: the original JSON text of a call's arguments, by the message's id. */
 export type AgentMessage = { readonly parsed: unknown; readonly args: ReadonlyMap<unknown, JsonText> };
 
 const PARAMS: ObjectShape = { members: new Map([['arguments', 'text']]), others: 'plain' };
 const MESSAGE: ObjectShape = { members: new Map([['params', PARAMS]]), others: 'plain' };
 
 /**
- * Reads a body. The arguments of a call are not parsed: numbers would lose digits, and a call may have large ones. The
- * parsed message has an empty value of the same kind instead. Throws `invalid_argument` for a batch of messages and for
- * arguments that are nested too deeply, and `payload_too_large` if there is too much besides the arguments.
+ * Reads the body of a request. Arguments of a call are kept as text, because parsing would lose digits of numbers, and
+ * arguments may be large. The parsed message has an empty value of the same kind in their place. Throws
+ * `invalid_argument` for a batch of messages and for arguments that are nested too deeply. Throws `payload_too_large`
+ * if the message without the arguments is too large.
  */
 export function readMessage(body: JsonText): AgentMessage {
   if (isArrayText(body))

@@ -1,6 +1,6 @@
 /**
- * Words the results of tool calls. Models act on words, so each failure says what is proven, whether the action may
- * have run, and what to do next.
+ * Writes the results of tool calls as texts for models. Models act on these texts, so each failure states what is
+ * proven, whether the action may have run, and what to do next.
  */
 import { endOf, type Invocation } from '../core/calls/call.ts';
 import { isTerminal, type Command, type CommandMark } from '../core/commands/command.ts';
@@ -15,8 +15,8 @@ import { passing, type ArgumentNames } from './tool-arguments.ts';
 import type { Tool } from './tools.ts';
 
 /**
- * The answer of `tools/call`. A success has the value in `structuredContent` too, if it is an object. A failure has
- * none, nor has a result with a warning: hosts show models that value alone.
+ * The result of `tools/call`. A success also has its value in `structuredContent` if the value is an object. A failure
+ * and a result with a warning have no `structuredContent`, because hosts would show a model only that.
  */
 export type ToolResult = {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[];
@@ -25,25 +25,25 @@ export type ToolResult = {
   readonly _meta?: Readonly<Record<string, unknown>>;
 };
 
-/** The command of a result, in `_meta`: its id and its client. */
+/** The member of `_meta` that contains the result's command: its id and its client. */
 const COMMAND_META = 'callboard/command';
 
-/** The most characters of a message that a client wrote. */
+/** The maximum number of characters of a client's message that are shown. */
 const MESSAGE_CHARS = 500;
 
-/** The command that a result is about. */
+/** The command that a result is about, and its relation to earlier calls. */
 type ResultSubject = {
   readonly clientId: string;
   readonly commandId: string;
-  /** The earlier call whose answer this is; null: this call ran the command. */
+  /** The earlier call whose answer is returned; null: this call ran the command. */
   readonly attachedTo: EarlierCall | null;
   /**
-   * An equal earlier call beside which this one ran. Its host may have given it up and repeated it by this call, so the
-   * action may have run twice. Null: there is none.
+   * An equal earlier call that ran beside this one. The agent's program may have abandoned that call and repeated it
+   * with this one, so the action may have run twice. Null: there is none.
    */
   readonly ranBeside: EarlierCall | null;
   readonly now: number;
-  /** The names that the arguments have in the tool that was called. */
+  /** The names that the arguments have in the called tool. */
   readonly names: ArgumentNames;
 };
 
@@ -51,7 +51,7 @@ export function success(value: unknown, about?: ResultSubject): ToolResult {
   return succeeded(JSON.stringify(value), about);
 }
 
-/** The result of an action, or of a built-in tool. `json`: null if the action returned nothing. */
+/** Returns the result of an action or of a built-in tool. `json`: its value; null if the action returned nothing. */
 function succeeded(json: string | null, about?: ResultSubject): ToolResult {
   const meta = about && { _meta: { [COMMAND_META]: { client: about.clientId, command_id: about.commandId } } };
   const warnings = about ? warningsOf(about) : [];
@@ -65,13 +65,13 @@ function succeeded(json: string | null, about?: ResultSubject): ToolResult {
   return { content: texts(text), ...(isRecord(value) && { structuredContent: value }), ...meta };
 }
 
-/** Returns a result as models read it: a text as it is, everything else as JSON. */
+/** Returns the text that models read for a result: a text value itself, or the JSON of any other value. */
 function textOfResult(json: string): string {
   const value: unknown = json.startsWith('"') ? JSON.parse(json) : null;
   return typeof value === 'string' ? value : json;
 }
 
-/** Returns a part of the text of a result, and what says where it is and how to read on. */
+/** Returns a part of a result's text, and a sentence that states which part it is and how to read on. */
 function partOf(text: string, from: number, about: Pick<ResultSubject, 'clientId' | 'commandId'> | undefined) {
   let to = Math.min(text.length, from + AGENT_RESULT_CHARS);
   if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to--;
@@ -87,7 +87,7 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
 }
 
-/** The result of a command that is read in parts, from this character on. */
+/** Returns a part of a command's result, which begins at this character. */
 export function partOfResult(
   json: JsonText | null,
   from: number,
@@ -102,7 +102,10 @@ export function partOfResult(
   return { content: texts(...partOf(text, from, about)) };
 }
 
-/** Whether a result is too large to be a member of an answer. Measures the JSON, because the whole answer is JSON. */
+/**
+ * Whether a result is too large to be included in an answer as a whole. The JSON is measured, because the answer is
+ * JSON.
+ */
 export function isPartial(json: JsonText | null): boolean {
   return json !== null && json.length > AGENT_RESULT_CHARS;
 }
@@ -118,12 +121,12 @@ function attached({ attachedTo, commandId, now, names }: ResultSubject): string 
   return `This call did not run the action again: this is the answer of the equal call made ${when}, the command ${commandId}, whose answer was lost. To run it once more, ${howToRepeat(commandId, names)}.`;
 }
 
-/** Says how to run a command once more, for example: `pass repeat_of: "cmd-1"`. */
+/** Returns the instruction to run a command once more, for example: `pass repeat_of: "cmd-1"`. */
 function howToRepeat(commandId: string, names: ArgumentNames): string {
   return `${passing(names, 'repeat_of')}: "${commandId}"`;
 }
 
-/** Says which equal earlier call ran beside this one, so that the action may have run twice. */
+/** Returns the warning that an equal earlier call ran beside this one, so that the action may have run twice. */
 function mayHaveRunTwice({ commandId, command }: EarlierCall, { now, commandId: own }: ResultSubject): string {
   const began = command ? `, made ${secondsSince(command.admittedAt, now)} s ago,` : '';
   const end = command?.outcome ?? null;
@@ -145,7 +148,7 @@ export function failure(lines: readonly string[]): ToolResult {
 
 const NOTHING_RAN = 'Nothing ran.';
 
-/** A refusal: nothing was admitted, so nothing ran. */
+/** Returns a refusal, which states that nothing was admitted and so nothing ran. */
 export function refusal(code: string, message: string, advice: string): ToolResult {
   return failure([`${code}: ${message}`, NOTHING_RAN, advice]);
 }
@@ -172,7 +175,7 @@ function withoutContext({ context_id: name }: ArgumentNames): string {
   return `This client cannot address a tab. Repeat the call without ${name ?? 'context_id'}, if any tab will do.`;
 }
 
-/** The refusal of a call of a tool with arguments that it does not take. */
+/** Returns the refusal of a call with arguments that the tool does not have. */
 export function refusedArguments({ name, inputSchema }: Tool, unknown: readonly string[]): ToolResult {
   const shown = unknown.slice(0, SHOWN_ARGUMENTS).map((one) => `"${clientText(one, ARGUMENT_CHARS)}"`);
   const taken = Object.keys(isRecord(inputSchema['properties']) ? inputSchema['properties'] : {});
@@ -182,17 +185,17 @@ export function refusedArguments({ name, inputSchema }: Tool, unknown: readonly 
   return refusal('invalid_argument', `${name} does not take ${shown.join(', ')}${more}.`, `${takes}${hint}`);
 }
 
-/** The most unknown arguments that are named, and the most characters of each. */
+/** The maximum number of unknown arguments that are named, and the maximum characters of each name. */
 const SHOWN_ARGUMENTS = 5;
 const ARGUMENT_CHARS = 60;
 
-/** The answer to a call that ended, or whose wait ended before. */
+/** Returns the answer to a call that has ended, or whose wait ended before it did. */
 export function answerOf(invocation: Exclude<Invocation, Refused>, about: ResultSubject): ToolResult {
   const end = endOf(invocation);
   if (end.outcome === null) return stillRunning(end.stage, about);
   if (end.outcome === 'completed' && end.error === null) return succeeded(invocation.result, about);
-  // An invocation of kind `ended` has no record: the command ended so long ago that only a mark of it is left. The
-  // other kinds have the record.
+  // An invocation of kind `ended` has no record: the command ended so long ago that only its mark is left. All other
+  // kinds have the record.
   const record = invocation.kind === 'ended' ? null : invocation.command;
   return failure([
     `${end.error?.code ?? end.outcome}: ${messageOf(end, record)}`,
@@ -212,8 +215,8 @@ const RAN: Readonly<Record<Command['execution'], string>> = {
 };
 
 /**
- * Returns the message of an end. Quotes it if the client wrote it, so that no model takes it for the relay's. `record`:
- * null if only a mark of the command is left.
+ * Returns the message about a command's end. A message that the client wrote is quoted, so that no model takes it for
+ * the relay's. `record`: null if only the command's mark is left.
  */
 function messageOf({ outcome, error }: Pick<Command, 'outcome' | 'error'>, record: Command | null): string {
   if (error === null) return `The command ended as ${outcome}.`;
@@ -221,9 +224,9 @@ function messageOf({ outcome, error }: Pick<Command, 'outcome' | 'error'>, recor
   return record && isOfClient(error, record) ? `the client says: "${message}"` : message;
 }
 
-/** Whether the client wrote the message of an error. It did if the record got the error from its report. */
+/** Whether the client wrote an error's message, which is so if the record has the error from a report of the client. */
 function isOfClient(error: TerminalError, record: Command): boolean {
-  // The relay writes the message of a result that is no longer kept, and of a command that never arrived.
+  // The relay itself writes the message if a result is no longer stored or if the command never arrived.
   if (error !== record.error || error.code === 'not_received') return false;
   return record.execution === 'reported_by_client' || record.execution === 'refused_by_client';
 }
@@ -251,12 +254,12 @@ function stillRunning(stage: Command['stage'], about: ResultSubject): ToolResult
   ]);
 }
 
-/** The answer to a call that its agent cancelled before it began. */
+/** Returns the answer to a call that its agent cancelled before it began. */
 export function cancelledCall(): ToolResult {
   return refusal('cancelled', 'The agent cancelled the call.', 'Repeating the call is safe.');
 }
 
-/** The refusal of a call whose identical predecessor may have run. */
+/** Returns the refusal of a call because an equal earlier call may have run. */
 export function refusedRepeat(
   { commandId, command, mark }: EarlierCall,
   { action, names }: { readonly action: string; readonly names: ArgumentNames },
@@ -270,20 +273,20 @@ export function refusedRepeat(
   ]);
 }
 
-// Requests during which something failed.
+// Results of requests during which an error was thrown.
 
-/** A request during which something threw. */
+/** A request during which an error was thrown. */
 type FailedRequest = {
   readonly log: Log;
-  /** What the log says of the request. */
+  /** The fields that describe the request in the log. */
   readonly about: Readonly<Record<string, string>>;
-  /** Whether an action was called. Once a call has begun, its action may run. */
+  /** Whether an action was called. From `begun` on, the action may run. */
   readonly call: 'none' | 'not_begun' | 'begun';
-  /** The names that the arguments have in the tool that was called. */
+  /** The names that the arguments have in the called tool. */
   readonly names: ArgumentNames;
 };
 
-/** Returns the result of a request that failed. Logs errors that core does not throw on purpose. */
+/** Returns the result for a request that failed. Logs errors that core does not throw on purpose. */
 export function failedResult(error: unknown, { log, about, call, names }: FailedRequest): ToolResult {
   const isInternal = !(error instanceof CallboardError) || error.code === 'internal';
   if (isInternal) log.error({ err: error, ...about }, 'a request of an agent failed');
@@ -301,14 +304,14 @@ export function failedResult(error: unknown, { log, about, call, names }: Failed
   return refusal(code, message, advice);
 }
 
-/** Returns the message of an error, and names wrong arguments as the tool names them. */
+/** Returns an error's message, in which wrong arguments have the names that the tool uses. */
 function namingArguments({ message, details: { errors } }: CallboardError, names: ArgumentNames): string {
   if (!errors) return message;
   const named: Readonly<Record<string, string | null>> = { ...names, client_id: names.client };
   return errors.map(({ parameter, detail }) => `${named[parameter] ?? parameter}: ${detail}`).join('; ');
 }
 
-/** What is recorded of a command, for get_command. */
+/** Returns the record of a command for get_command. */
 export function caseOf(command: Command, result: JsonText | null): Readonly<Record<string, unknown>> {
   const { error, sightings, firstLate } = command;
   const time = (at: number | null | undefined): string | null => (at == null ? null : new Date(at).toISOString());
@@ -342,7 +345,7 @@ export function caseOf(command: Command, result: JsonText | null): Readonly<Reco
   };
 }
 
-/** What is left of an ended command whose record is no longer kept. */
+/** Returns what get_command shows of an ended command whose record is no longer stored. */
 export function caseOfMark(key: { readonly clientId: string; readonly commandId: string }, mark: CommandMark) {
   return {
     command_id: key.commandId,

@@ -1,6 +1,6 @@
 /**
- * Says what is wrong with a JSON Schema of a client: whether it is valid under its dialect, and whether it keeps the
- * bounds without which hosts refuse a whole list of tools. No schema is compiled, and no pattern of a client is run.
+ * Finds faults in a client's JSON Schema: whether it is invalid under its dialect, or breaks a limit for which hosts
+ * refuse a whole list of tools. It compiles no schema and runs no pattern of a client.
  */
 import { canonicalJson, isRecord } from '../core/json.ts';
 import { AGENT_SCHEMA_LEVELS } from '../core/limits.ts';
@@ -8,7 +8,7 @@ import { clientText } from './client-text.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Returns what is wrong with the value of a keyword; null: nothing. */
+/** Returns the fault in the value of a keyword; null if there is none. */
 type Check = (value: unknown, at: Place) => string | null;
 type Place = {
   readonly path: string;
@@ -16,14 +16,14 @@ type Place = {
   readonly dialect: Dialect;
   readonly checked: CheckedSchemas;
 };
-/** The schemas within a schema that were checked. */
+/** The schemas within a schema that were already checked. */
 export type CheckedSchemas = Set<unknown>;
 
 type Dialect = { readonly tuples: boolean; readonly booleans: boolean; readonly flags: boolean };
 
 /**
- * The dialects, by the end of their addresses. `tuples`: `items` may be a list. `booleans`: `true` and `false` are
- * schemas. `flags`: `exclusiveMinimum` and `exclusiveMaximum` are true or false.
+ * The dialects by the ends of their URLs. `tuples`: whether `items` may be a list. `booleans`: whether `true` and
+ * `false` are schemas. `flags`: whether `exclusiveMinimum` and `exclusiveMaximum` are booleans.
  */
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['draft/2020-12/schema', { tuples: false, booleans: true, flags: false }],
@@ -35,10 +35,12 @@ const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
 const DEFAULT_DIALECT = 'draft/2020-12/schema';
 const DIALECT_ADDRESS = /^https?:\/\/json-schema\.org\/(.{1,40}?)#?$/;
 
-/** The property names that hosts accept. A single other name makes them refuse every tool. */
+/** Matches the property names that hosts accept. One other name makes them refuse all tools. */
 const PROPERTY_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
-/** The keywords whose targets depend on what is evaluated, so that a reader of the schema cannot know them. */
+/**
+ * Keywords whose targets are determined only during evaluation, so that they cannot be followed by reading the schema.
+ */
 const DYNAMIC = ['$dynamicRef', '$recursiveRef'];
 
 const text: Check = (value, { path }) => (typeof value === 'string' ? null : `${path} is no text`);
@@ -54,7 +56,7 @@ const values: Check = (value, at) => {
   const fault = list(value, at);
   if (fault !== null || !Array.isArray(value)) return fault;
   if (value.length === 0) return `${at.path} is an empty list`;
-  // Drafts before 2019-09 allow each value once.
+  // Drafts before 2019-09 require that all values of an enumeration differ.
   return new Set(value.map(canonicalJson)).size === value.length ? null : `${at.path} has a value twice`;
 };
 
@@ -118,7 +120,7 @@ const dependencies: Check = (value, at) => {
 const reference: Check = (value, { path }) =>
   typeof value === 'string' && /^#(?:\/|$)/.test(value) ? null : `${path} refers to something outside of the schema`;
 
-/** The keywords whose values the dialects define. Other members have no meaning, so they may be anything. */
+/** The keywords whose values the dialects define. Any other member has no meaning and may have any value. */
 const KEYWORDS: ReadonlyMap<string, Check> = new Map([
   ...['title', 'description', '$comment', 'format', 'pattern', 'contentEncoding', 'contentMediaType', '$anchor'].map(
     (name): [string, Check] => [name, text],
@@ -158,7 +160,7 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map([
   ['$ref', reference],
 ]);
 
-/** Returns what is wrong with a schema, in words for people; null: it is valid and within the bounds. */
+/** Returns the fault of a schema as a text for people; null if it is valid and within the limits. */
 export function schemaFault(root: unknown, checked: CheckedSchemas = new Set()): string | null {
   if (!isRecord(root)) return 'the schema is no object';
   const dialect = dialectOf(root);
@@ -169,7 +171,7 @@ export function schemaFault(root: unknown, checked: CheckedSchemas = new Set()):
   return faultIn(rest, { path: 'the schema', level: 1, dialect, checked });
 }
 
-/** Returns what is wrong with a part of a schema to which a reference leads. It is checked once. */
+/** Returns the fault of a part of a schema to which a reference points. Each part is checked once. */
 export function partFault(part: unknown, checked: CheckedSchemas): string | null {
   const dialect = { tuples: true, booleans: true, flags: false };
   return faultIn(part, { path: 'this part', level: 1, dialect, checked });
@@ -196,7 +198,7 @@ function faultIn(value: unknown, at: Place): string | null {
   return hasItems(value) ? null : `${at.path} describes a list without its items`;
 }
 
-/** Draft 4 has no boolean schemas, except for these members. */
+/** Whether the place is one of the members for which draft 4 allows a boolean instead of a schema. */
 function isExtra({ path }: Place): boolean {
   return path.endsWith('/additionalProperties') || path.endsWith('/additionalItems');
 }
@@ -222,7 +224,7 @@ function nameFault(name: string, { path }: Place): string {
   return `${path} has the name ${JSON.stringify(shown(name))}, which hosts refuse`;
 }
 
-/** The most characters of a name in a fault. */
+/** The maximum number of characters of a name in a fault. */
 const NAME_CHARS = 64;
 
 function shown(name: string): string {

@@ -1,8 +1,8 @@
 /**
- * Judges the schema of an action once, and writes it in the part of JSON Schema that hosts and models take: one type
- * for each schema, no references, `anyOf` for every choice, and texts that name the client that wrote them. What a
- * listed schema cannot say any more, such as a default, it says in its description. It may allow more than the
- * client's own schema, never less: the client checks what it gets.
+ * Rewrites the schema of an action in the part of JSON Schema that hosts and models support: one type for each schema,
+ * no references, `anyOf` for every choice, and texts that name the client that wrote them. Anything that the listed
+ * schema cannot express, such as a default, becomes a sentence in its description. The listed schema may allow more
+ * than the client's own schema, but never less, because the client checks what it receives.
  */
 import { countParts, isRecord, parsedJson, type JsonText } from '../core/json.ts';
 import {
@@ -20,19 +20,19 @@ import { clientText } from './client-text.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A schema as it is listed. */
+/** A schema in the form in which a tool lists it. */
 export type Listed = Readonly<Record<string, unknown>>;
 
 /**
- * What a tool lists of the schema of its action. `schema`: null if it lists any members, for the reason in `why`.
- * `chars`: the length of the schema as JSON. `names`: the names of params that the client's schema has at its root.
+ * The result of rewriting a schema. `schema`: null if the tool accepts any members, for the reason `why`. `chars`: the
+ * length of the schema as JSON. `names`: the names of the params at the root of the client's schema.
  */
 export type Judged = { readonly names: readonly string[] } & (
   | { readonly schema: Listed; readonly chars: number; readonly why: null }
   | { readonly schema: null; readonly why: string }
 );
 
-/** Returns what a tool lists of an advertised schema. `by`: the client that its texts are of. */
+/** Rewrites an advertised schema. `by`: the client that wrote its texts. */
 export function judgeSchema(text: JsonText | null, by: string): Judged {
   if (text === null) return { schema: null, why: 'the client advertises no schema', names: [] };
   if (countParts(text, AGENT_SCHEMA_PARTS + 1) > AGENT_SCHEMA_PARTS)
@@ -56,7 +56,7 @@ export function judgeSchema(text: JsonText | null, by: string): Judged {
 
 const BRANCHES = ['allOf', 'anyOf', 'oneOf'] as const;
 
-/** Returns the names of the params that a schema has at its root, also in the choices of the root. */
+/** Returns the names of the params at the root of a schema, including those in the root's alternatives. */
 function namesIn(schema: Schema): readonly string[] {
   const { properties, required } = schema;
   const branches = BRANCHES.flatMap((word): readonly unknown[] => {
@@ -75,13 +75,13 @@ function namesAt(properties: unknown, required: unknown): readonly string[] {
   ];
 }
 
-/** Why a schema cannot be listed, in words for people. */
+/** Thrown if a schema cannot be listed. The message states the reason for people. */
 class NotListed extends Error {}
 
 const ANY_ITEM: Listed = {
   anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }, { type: 'object' }],
 };
-/** Any value. Some hosts refuse a schema without a type, so each type is named. */
+/** Alternatives that allow any value. Each type is named, because some hosts refuse a schema without a type. */
 const ANYTHING: readonly Listed[] = [
   { type: 'string' },
   { type: 'number' },
@@ -91,19 +91,19 @@ const ANYTHING: readonly Listed[] = [
   { type: 'null' },
 ];
 
-/** The keywords that say nothing about values. Those beside a reference do not change what it refers to. */
+/** Keywords that do not restrict values. Beside a reference, they do not change its target. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   ...['title', 'description', 'default', 'examples', '$comment', '$schema', '$id', '$anchor', '$defs', 'definitions'],
   ...['deprecated', 'readOnly', 'writeOnly'],
 ]);
-/** The keywords by which a schema without a type shows which type it means. */
+/** For a schema without a type: the keywords that imply each type. */
 const SIGNS: readonly (readonly [type: string, keywords: readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties', 'patternProperties', 'minProperties', 'maxProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems', 'contains']],
   ['string', ['minLength', 'maxLength', 'pattern', 'format']],
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
-/** The keywords of each type that a listed schema states in its description. */
+/** The keywords of each type that are not listed but stated in the description. */
 const NOTED: Readonly<Record<string, readonly string[]>> = {
   string: ['format', 'pattern', 'minLength', 'maxLength'],
   number: ['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
@@ -112,11 +112,11 @@ const NOTED: Readonly<Record<string, readonly string[]>> = {
   object: ['minProperties', 'maxProperties'],
 };
 
-/** Lists one schema. Throws NotListed if that is not possible within the bounds. */
+/** Rewrites one schema. Throws NotListed if that is not possible within the limits. */
 class Lister {
   readonly #document: Schema;
   readonly #by: string;
-  /** The references that are being followed. */
+  /** The references that are currently being followed, to detect cycles. */
   readonly #following: string[] = [];
   readonly #checked: CheckedSchemas;
   #left = AGENT_LISTED_SCHEMAS;
@@ -135,14 +135,14 @@ class Lister {
     const [only] = objects;
     const others = all.length - objects.length - (all.some((one) => isRecord(one) && one.type === 'null') ? 1 : 0);
     if (!listed || !only || others > 0) {
-      // A schema without any keyword allows an object too.
+      // A schema without keywords allows any value, so it allows an object.
       if (listed && all.length === ANYTHING.length) return { ...described(listed), type: 'object' };
       throw new NotListed('the schema describes something else than an object');
     }
     return objects.length > 1 ? { ...described(listed), anyOf: objects } : { ...described(listed), ...only };
   }
 
-  /** Returns the schema as it is listed; null if no value fits it. */
+  /** Rewrites a schema; null if no value can satisfy it. */
   #list(given: unknown, level: number): Listed | null {
     if (given === false) return null;
     this.#spend(1);
@@ -171,7 +171,7 @@ class Lister {
     return this.#choice(schema, alone, level);
   }
 
-  /** Lists a schema that allows what one of several allows. */
+  /** Rewrites a schema that allows everything that one of several branches allows. */
   #choice(schema: Schema, branches: readonly unknown[], level: number): Listed | null {
     const listed = branches.map((branch) => this.#list(branch, level + 1)).filter((one) => one !== null);
     const flat = listed.flatMap((one): readonly unknown[] =>
@@ -185,7 +185,10 @@ class Lister {
     return isRecord(only) ? { ...only, ...text } : null;
   }
 
-  /** Puts what stands beside a choice into each of its branches. Some hosts ignore the one or the other. */
+  /**
+   * Adds the constraints beside a choice to each of its branches, because some hosts ignore either the constraints or
+   * the choice.
+   */
   #distributed(base: Schema, branches: readonly unknown[]): readonly unknown[] {
     const constraints = Object.fromEntries(Object.entries(base).filter(([name]) => !ANNOTATIONS.has(name)));
     if (Object.keys(constraints).length === 0) return branches;
@@ -209,7 +212,8 @@ class Lister {
     const { items, prefixItems, minItems, maxItems, additionalItems } = schema;
     const rest = Array.isArray(items) ? additionalItems : items;
     const first: readonly unknown[] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
-    // Few hosts take a list whose places differ, so each item may be what any place allows.
+    // Few hosts support a list with a different schema for each position. So each item may be anything that some
+    // position allows.
     const all = first.length === 0 || isRecord(rest) ? [...first, rest ?? true] : first;
     const listed = all.length === 1 ? this.#list(all[0], level + 1) : this.#choice({}, all, level);
     return this.#described(schema, 'array', {
@@ -229,7 +233,8 @@ class Lister {
     const names = new Set(known.map(([name]) => name));
     const demanded: readonly unknown[] = Array.isArray(required) ? required : [];
     const wanted = demanded.filter((name) => typeof name === 'string');
-    // Some hosts refuse the name of a required member that is no property.
+    // Some hosts refuse a required name that is not among the properties, so it is added as a property that allows
+    // anything.
     const missing = wanted.filter((name) => !names.has(name)).map((name) => [name, { anyOf: ANYTHING }] as const);
     const all = [...known, ...missing];
     const open =
@@ -242,9 +247,9 @@ class Lister {
     });
   }
 
-  // References, and schemas that apply together.
+  // Resolves references, and joins schemas that all apply (`allOf`).
 
-  /** Follows the references of a schema, and joins it with those that apply together with it. */
+  /** Resolves the references of a schema, and joins it with the schemas of its `allOf`. */
   #resolved(schema: Schema): Schema {
     const { $ref: reference, ...beside } = schema;
     if (typeof reference === 'string')
@@ -276,15 +281,19 @@ class Lister {
       if (!isThere) throw new NotListed(`${clientText(reference, 80)} refers to nothing`);
       target = (target as Schema)[name];
     }
-    // The reference may lead into a part of the schema that is no schema, and was not checked.
+    // A reference may point to a part of the document that is not used as a schema elsewhere and so was not checked
+    // yet.
     const fault = typeof target === 'boolean' ? null : partFault(target, this.#checked);
     if (fault !== null) throw new NotListed(`${clientText(reference, 80)}: ${fault}`);
     return target;
   }
 
-  // Texts.
+  // Adds descriptions.
 
-  /** Adds the description of a schema. A schema with values of the client has one, so that these are marked too. */
+  /**
+   * Adds a description. A schema that contains values of the client always has one, so that these values are attributed
+   * to the client too.
+   */
   #described(schema: Schema, type: string | null, listed: Listed): Listed {
     const { title, description } = schema;
     const says = [description ?? title].filter((one) => typeof one === 'string' && one.trim() !== '').join('');
@@ -316,7 +325,10 @@ function pointerName(part: string): string {
   }
 }
 
-/** Whether a choice only says which members it demands. Listed, it would repeat all properties for each choice. */
+/**
+ * Whether a branch only states which members are required. It is left out, because listing it would repeat all
+ * properties in each branch.
+ */
 function isDemand(branch: unknown): boolean {
   return (
     isRecord(branch) &&
@@ -324,7 +336,7 @@ function isDemand(branch: unknown): boolean {
   );
 }
 
-/** Joins two schemas that apply together, as far as a listed schema can say it. The first one's texts count. */
+/** Joins two schemas that both apply, as far as a listed schema can express it. The texts of the first one are used. */
 function join(one: Schema, other: Schema): Schema {
   const joined: Record<string, unknown> = { ...other, ...one };
   const [types, otherTypes] = [listOf(one.type), listOf(other.type)];
@@ -345,7 +357,8 @@ function join(one: Schema, other: Schema): Schema {
   }
   const required = [...new Set([...listOf(one.required), ...listOf(other.required)])];
   if (required.length > 0) joined['required'] = required;
-  // Together, members that the one does not know may be those of the other.
+  // The two differ in which further members they allow. Members that one of them does not know may be known to the
+  // other, so the joined schema does not restrict further members.
   if (one.additionalProperties !== other.additionalProperties) delete joined['additionalProperties'];
   return joined;
 }
@@ -355,7 +368,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** Returns the types of a schema; null if it allows values of every type. */
+/** Returns the types that a schema allows; null if it allows all. */
 function typesOf(schema: Schema): readonly string[] | null {
   const named = listOf(schema.type).filter((type) => typeof type === 'string');
   if (named.length > 0) return named;
@@ -375,14 +388,14 @@ function typeOf(value: unknown): string {
   return typeof value;
 }
 
-/** Returns the values that an enumeration or a constant allows; null if there is none. */
+/** Returns the values of an `enum` or `const`; null if there is neither. */
 function valuesOf(schema: Schema): readonly unknown[] | null {
   if (Object.hasOwn(schema, 'const')) return [schema.const];
   const { enum: values } = schema;
   return Array.isArray(values) ? values : null;
 }
 
-/** Returns the part of an enumeration that has this type. */
+/** Returns an `enum` with those values that have this type. */
 function enumOf(schema: Schema, type: string): Schema {
   const values = (valuesOf(schema) ?? []).filter(
     (value) => typeOf(value) === type || (type === 'number' && typeof value === 'number'),
@@ -391,8 +404,8 @@ function enumOf(schema: Schema, type: string): Schema {
 }
 
 /**
- * Returns the values of an enumeration of texts; null if there is none, or if hosts would not take it or a text could
- * pass for something else.
+ * Returns the values of an `enum` of texts. Null if there is no such `enum`, if it has more values than hosts accept,
+ * or if a text could be mistaken for something else.
  */
 function stringsOf(schema: Schema): readonly string[] | null {
   const values = valuesOf(schema);
@@ -402,7 +415,7 @@ function stringsOf(schema: Schema): readonly string[] | null {
   return plain && strings.length === values.length ? [...new Set(strings)] : null;
 }
 
-/** Returns sentences for what the listed schema leaves out. */
+/** Returns sentences that state what the listed schema leaves out. */
 function notesOf(schema: Schema, type: string | null, hasEnum: boolean): readonly string[] {
   const values = valuesOf(schema);
   const examples = schema.examples;

@@ -1,6 +1,6 @@
 /**
- * Serves the tools of a user to one agent: answers `tools/list` and `tools/call` by a server of the SDK. It does not
- * know how messages arrive.
+ * Serves the tools of a user to one agent: answers `tools/list` and `tools/call` with a server of the SDK. It does not
+ * handle the transport.
  */
 import type * as Sdk from '@modelcontextprotocol/server';
 import type { ToolChoice, UserPrincipal } from '../core/auth/principal.ts';
@@ -17,7 +17,7 @@ import { BUILTIN_NAMES, BUILTIN_TEXTS, BUILTIN_TOOLS, runBuiltin } from './built
 import { liveClients, noneOf } from './choose-client.ts';
 import type { AgentHost, AgentRequest, LiveClients, ReadClients } from './agent-request.ts';
 import { createCalls } from './calls.ts';
-import type { Catalog, Shown } from './catalog.ts';
+import type { Catalog, CatalogView } from './catalog.ts';
 import { Catalogs } from './catalogs.ts';
 import { watchList } from './list-changes.ts';
 import { failedResult, refusal, refusedArguments, type ToolResult } from './results.ts';
@@ -25,9 +25,9 @@ import { RunningCall } from './call-answer.ts';
 import { IN_PARAMS, splitArguments, unknownArguments } from './tool-arguments.ts';
 import { AT_ONCE, readingText, type Turn } from './turn.ts';
 
-/** The member of `_meta` by which a host tells repeated calls apart. */
+/** The member of `_meta` in which an agent's program marks calls as repetitions of each other. */
 const KEY_META = 'callboard/idempotencyKey';
-/** The member of `_meta` of a list of tools: whether there are clients whose actions were not looked at. */
+/** The member of `_meta` of a list of tools that states whether some clients were not examined. */
 export const MORE_META = 'callboard/more_clients';
 
 const INSTRUCTIONS = {
@@ -35,33 +35,36 @@ const INSTRUCTIONS = {
   builtin: `"still_running" is answered by await_command. list_clients, find_actions and describe_action show what is connected; actions without a tool of their own are called by call_action.`,
 };
 
-/** What a server knows of its agent besides the messages. */
+/** What a server knows about its agent besides the messages. */
 export type AgentSession = {
   readonly requester: UserPrincipal;
-  /** The tools that the address of the request chooses. Absent: all. The token of the requester may choose, too. */
+  /** The tools that the request's URL selects. Absent: all tools. The requester's token may select tools too. */
   readonly choice?: ToolChoice | undefined;
   /** The session that the request names; null if it names none. */
   readonly session: SessionName | null;
-  /** The headers of the request, which may name its trace. */
+  /** The headers of the request, which may contain its trace context. */
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
   readonly notes?: RequestNotes | undefined;
-  /** Runs a part of the work when it is the turn of the user. Absent: at once. */
+  /** Runs a part of the work when the user has its turn. Absent: at once. */
   readonly turn?: Turn | undefined;
   /**
-   * Called with the tools of a list as JSON, without the brackets of the list. The result then has an empty list, into
-   * which they are put. Absent: the result has the tools.
+   * Called with the tools of a list as JSON, without the list's brackets. The result itself then has an empty list,
+   * into which the caller inserts them. Absent: the result contains the tools.
    */
   readonly lists?: ((tools: string) => void) | undefined;
-  /** The original text of the arguments of each call, by the id of its message. Absent: they are serialized again. */
+  /**
+   * The original JSON text of the arguments of each call, by the id of its message. Absent: the arguments are
+   * serialized again.
+   */
   readonly args?: ReadonlyMap<unknown, JsonText> | undefined;
   /**
-   * Called with each call when it begins. What is called with it says what becomes of the call's answer. Absent: each
-   * result counts as an answer that was written whole, and an aborted request as one that the agent cancelled.
+   * Called with each call when it begins. The receiver must report to the call how its answer is delivered. Absent:
+   * each result counts as completely written, and an aborted request counts as cancelled by the agent.
    */
   readonly runs?: (call: RunningCall) => void;
 };
 
-/** A session of an agent. `host`: the program that began it; null: it did not describe itself. */
+/** A session of an agent. `host`: the program that began it; null if that did not describe itself. */
 type SessionName = { readonly id: string; readonly host: AgentHost | null };
 
 export type AgentServers = ReturnType<typeof createAgentServers>;
@@ -72,7 +75,7 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
   const calls = createCalls(core, log);
   const catalogs = new Catalogs(core, BUILTIN_NAMES);
   const catalogOf = ({ userId }: UserPrincipal, { rows }: ReadClients, turn: Turn) => catalogs.of(userId, rows, turn);
-  const shownTo = (requester: UserPrincipal, catalog: Catalog): Shown => {
+  const shownTo = (requester: UserPrincipal, catalog: Catalog): CatalogView => {
     const { userId } = requester;
     return catalog.view(requester, (action, clientType) =>
       core.actions.mayInvoke(requester, { userId, clientType, action }),
@@ -89,7 +92,7 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
     const wrongKey = wrongKeyOf(request);
     if (wrongKey !== null) return refusal('invalid_argument', `${KEY_META}: ${wrongKey}`, 'Use another key, or none.');
     const catalog = once(async () => catalogOf(request.requester, await request.clients(), request.turn));
-    const tools = async (): Promise<Shown> => shownTo(request.requester, await catalog());
+    const tools = async (): Promise<CatalogView> => shownTo(request.requester, await catalog());
     const builtin = await runBuiltin({ core, calls }, { name, args, request, catalog, tools });
     if (builtin) return builtin;
     const found = (await tools()).byName.get(name);
@@ -99,7 +102,7 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
     if (unknown.length > 0) return refusedArguments(tool, unknown);
     const split = await readingText(request.turn, args, () => splitArguments(args, placing));
     if (!split) return refusal('invalid_argument', 'The arguments are no object.', 'Correct them.');
-    // What follows reads the params again.
+    // Takes another turn for a large text, because `invoke` reads the params once more.
     await readingText(request.turn, args, () => {});
     return calls.invoke(request, actionCall(action, split, placing.names));
   };
@@ -113,7 +116,7 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
     try {
       return await run(name, args, request, choices);
     } catch (error) {
-      // A call that has begun has its own result for errors: see `calls.invoke`.
+      // Errors after the beginning of a call are converted by `calls.invoke`.
       const invokes = name === 'call_action' || !BUILTIN_NAMES.has(name);
       return failedResult(error, {
         log,
@@ -125,7 +128,7 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
   };
 
   return {
-    /** Creates the server of one agent, or of one request of an agent. */
+    /** Creates the server for one agent, or for one request of an agent. */
     // oxlint-disable-next-line typescript/no-deprecated -- tools come from JSON Schema of clients, which McpServer cannot take
     create(sdk: typeof Sdk, session: AgentSession): Sdk.Server {
       const { requester, lists, turn = AT_ONCE } = session;
@@ -171,11 +174,11 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
       });
       return server;
     },
-    /** Calls `changed` after the list of tools of this requester has changed, until cancelled. */
+    /** Calls `changed` after this requester's list of tools has changed, until cancelled. */
     watch(session: AgentSession, changed: () => void): Cancel {
       const { requester, turn = AT_ONCE } = session;
       const choices = choicesOf(session);
-      let last: { readonly shown: Shown; readonly json: string } | null = null;
+      let last: { readonly shown: CatalogView; readonly json: string } | null = null;
       const read = async (): Promise<string> => {
         const shown = shownTo(requester, await catalogOf(requester, await liveClients(core, requester), turn));
         if (shown !== last?.shown) last = { shown, json: jsonOf(shown, choices) };
@@ -190,7 +193,8 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
   };
 }
 
-// The tools that an agent chose. The catalog is the same for all, and what is shown of it is filtered.
+// The choices of tools that apply to an agent. They filter what the agent gets from the catalog, which is the same for
+// all agents of a user.
 
 type Choices = readonly ToolChoice[];
 
@@ -205,8 +209,8 @@ function isChosen(choices: Choices, name: string): boolean {
   );
 }
 
-/** Returns the chosen tools as a JSON list, without its brackets. */
-function jsonOf({ tools, texts }: Shown, choices: Choices): string {
+/** Returns the chosen tools as a JSON list, without the brackets. */
+function jsonOf({ tools, texts }: CatalogView, choices: Choices): string {
   const builtin = BUILTIN_TEXTS.filter((_, n) => isChosen(choices, BUILTIN_TOOLS[n]?.name ?? ''));
   const own = texts.filter((_, n) => isChosen(choices, tools[n]?.tool.name ?? ''));
   return [...builtin, ...own].join(',');
@@ -220,7 +224,7 @@ function unchosenTool(name: string): ToolResult {
   );
 }
 
-/** Returns a function that calls `read` the first time, and returns the same result each time. */
+/** Returns a function that calls `read` at its first call, and returns the same result at every call. */
 function once<T>(read: () => T): () => T {
   let result: { readonly value: T } | null = null;
   return () => (result ??= { value: read() }).value;
@@ -237,7 +241,7 @@ function runningCall(
     begin: (cancel) => repeats.begin(requester, { session: session?.id ?? null, requestId: id }, cancel),
     answered: (key) =>
       void repeats.answered(requester, key).catch((error: unknown) => {
-        // An equal call may then get the same answer again, and does not run.
+        // Only logged. The worst effect is that an equal call gets this answer again instead of running.
         log.debug({ err: error }, 'an answer was not noted as written');
       }),
   });
@@ -279,7 +283,7 @@ function textsIn(meta: Readonly<Record<string, unknown>>): Readonly<Record<strin
   );
 }
 
-/** Says why the key of a call cannot be the id of its command; null if it can, or the call has none. */
+/** Returns why the key of a call cannot be the id of its command; null if it can or if there is no key. */
 function wrongKeyOf({ idempotencyKey: key }: AgentRequest): string | null {
   if (key === null) return null;
   if (!isId(key)) return 'The key is not a valid id of a command.';
@@ -296,9 +300,10 @@ function goneTool(name: string, clients: LiveClients): ToolResult {
   );
 }
 
-// Describes the program of the agent. Old clients describe it once, so its name travels in the id of their session.
+// Identifies the agent's program. Older clients describe it only when a session begins, so the session's id contains
+// its name.
 
-/** Returns a new id of a session for an `initialize` request; null for any other. */
+/** Returns the id of a new session for an `initialize` request; null for any other message. */
 export function newSessionId(message: unknown, crypto: Pick<Crypto, 'randomId'>): string | null {
   if (!isRecord(message) || message['method'] !== 'initialize' || !isRecord(message['params'])) return null;
   const host = hostOf(message['params']['clientInfo']);
@@ -306,40 +311,40 @@ export function newSessionId(message: unknown, crypto: Pick<Crypto, 'randomId'>)
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
-/** Returns the session that a request names, with the program that began it; null if it names none. */
+/** Returns the session that a request names, including the program that began it; null if it names none. */
 export function sessionOf(id: string | readonly string[] | undefined): SessionName | null {
   if (typeof id !== 'string' || id === '') return null;
   const parts = parsedJson(Buffer.from(id, 'base64url').toString());
   return { id, host: Array.isArray(parts) ? hostOf({ name: parts[0], version: parts[1] }) : null };
 }
 
-/** The member of a message's envelope that names its version of the protocol. Only new messages have one. */
+/** The member of a message's `_meta` with the protocol version. Only messages of newer versions have it. */
 const VERSION_META = 'io.modelcontextprotocol/protocolVersion';
 
-/** Whether a message is of a version in which to close a response is to cancel its request. */
+/** Whether a message has a protocol version in which closing a response cancels its request. */
 export function isModern(message: unknown): boolean {
   const params = isRecord(message) ? message['params'] : undefined;
   const meta = isRecord(params) ? params['_meta'] : undefined;
   return isRecord(meta) && typeof meta[VERSION_META] === 'string';
 }
 
-/** Returns the id of the request that a message cancels; undefined if it cancels none. */
+/** Returns the id of the request that a message cancels; undefined if the message cancels none. */
 export function cancelledIn(message: unknown): unknown {
   if (!isRecord(message) || message['method'] !== 'notifications/cancelled') return undefined;
   return isRecord(message['params']) ? message['params']['requestId'] : undefined;
 }
 
-/** The member of a message's envelope in which the program of the agent describes itself. */
+/** The member of a message's `_meta` in which the agent's program describes itself. */
 const INFO_META = 'io.modelcontextprotocol/clientInfo';
 
 function infoIn(envelope: object | undefined): unknown {
   return Object.entries(envelope ?? {}).find(([name]) => name === INFO_META)?.[1];
 }
 
-/** The most characters of the name and of the version of a program. */
+/** The maximum number of characters of a program's name and of its version. */
 const HOST_CHARS = 64;
 
-/** Reads the program of an agent from its description of itself; null if it has none. */
+/** Reads the agent's program from its description of itself; null if it has none. */
 function hostOf(info: unknown): AgentHost | null {
   if (!isRecord(info)) return null;
   const { name, version } = info;

@@ -1,12 +1,15 @@
-/** The arguments of tools: which are those of a call, and which are params of its action. */
+/** Separates the arguments of tools into the relay's own arguments and the params of the action. */
 import { isRecord, membersOf, trustJson, type JsonText } from '../core/json.ts';
 import type { Tool } from './tools.ts';
 
-/** The arguments that every tool of an action takes besides the params of the action. */
+/** The relay's own arguments: those that the tool of every action takes besides the params of the action. */
 const OWN_ARGUMENTS = ['client', 'context_id', 'repeat_of', 'respond_within_ms'] as const;
 type OwnArgument = (typeof OWN_ARGUMENTS)[number];
 
-/** The schema of each own argument. They never change, so that the list stays the same while clients come and go. */
+/**
+ * The schema of each of the relay's own arguments. The schemas are constant, so that the list stays the same while
+ * clients come and go.
+ */
 export const ARGUMENT_SCHEMAS: Readonly<Record<OwnArgument, object>> = {
   client: {
     type: 'string',
@@ -28,12 +31,15 @@ export const ARGUMENT_SCHEMAS: Readonly<Record<OwnArgument, object>> = {
   },
 };
 
-// Arguments.
+// Names of the arguments.
 
-/** The name under which a tool takes each own argument; null: the tool does not take it. */
+/** The name that a tool has for each of the relay's own arguments; null: the tool does not take it. */
 export type ArgumentNames = Readonly<Record<OwnArgument, string | null>>;
 
-/** How the arguments of a tool hold the params: as `params`, or as the members that are no own arguments. */
+/**
+ * Where a tool's arguments contain the params: in the member `params`, or as all members except the relay's own
+ * arguments.
+ */
 export type Placing = { readonly within: 'params' | 'members'; readonly names: ArgumentNames };
 
 export const PLAIN_NAMES: ArgumentNames = {
@@ -43,16 +49,19 @@ export const PLAIN_NAMES: ArgumentNames = {
   respond_within_ms: 'respond_within_ms',
 };
 
-/** The names of a tool that takes no own argument. */
+/** For a tool that takes none of the relay's own arguments. */
 export const NO_ARGUMENTS: ArgumentNames = { client: null, context_id: null, repeat_of: null, respond_within_ms: null };
 
-/** Says how to pass an own argument: to `call_action`, which takes all of them, if the tool does not take it. */
+/**
+ * Says how to pass one of the relay's own arguments. If the tool does not take it, refers to `call_action`, which takes
+ * all of them.
+ */
 export function passing(names: ArgumentNames, argument: OwnArgument): string {
   const name = names[argument];
   return name === null ? `use call_action and pass ${argument}` : `pass ${name}`;
 }
 
-/** Returns a name for each own argument that is no name of a param of the action. */
+/** Returns a name for each of the relay's own arguments that no param of the action has. */
 export function ownNames(params: ReadonlySet<string>): ArgumentNames {
   const nameOf = (name: OwnArgument): string | null =>
     [name, `callboard_${name}`].find((candidate) => !params.has(candidate)) ?? null;
@@ -64,25 +73,28 @@ export function ownNames(params: ReadonlySet<string>): ArgumentNames {
   };
 }
 
-/** Returns the schemas of the own arguments, by the names that a tool has for them. */
+/** Returns the schemas of the relay's own arguments, by the names that a tool has for them. */
 export function ownSchemas(names: ArgumentNames): Readonly<Record<string, object>> {
   return Object.fromEntries(
     OWN_ARGUMENTS.flatMap((name) => (names[name] === null ? [] : [[names[name], ARGUMENT_SCHEMAS[name]]])),
   );
 }
 
-// The arguments of a call.
+// Splits the arguments of a call.
 
-/** The arguments of a call: the params of the action, and the own arguments as they were given. */
+/** The arguments of a call: the params of the action, and the given values of the relay's own arguments. */
 type SplitArguments = {
   readonly params: JsonText | null;
   readonly own: { readonly [Name in OwnArgument]?: JsonText | undefined };
 };
 
-/** The most members of the arguments of a call. */
+/** The maximum number of members in the arguments of a call. */
 const MEMBERS = 10_000;
 
-/** Separates the own arguments from the params, whose text is not changed. Null: the arguments are not an object. */
+/**
+ * Separates the relay's own arguments from the params, whose text stays unchanged. Null: the arguments are not an
+ * object.
+ */
 export function splitArguments(args: JsonText | null, { within, names }: Placing): SplitArguments | null {
   if (args === null) return { params: null, own: {} };
   const members = membersOf(args, MEMBERS);
@@ -100,7 +112,7 @@ export function splitArguments(args: JsonText | null, { within, names }: Placing
   return { params: rest.size === members.size ? args : objectOf(rest), own };
 }
 
-/** Returns the names of the arguments that the schema of a tool does not have. */
+/** Returns the names of those arguments that the tool's schema does not contain. */
 export function unknownArguments(args: JsonText | null, { properties }: Tool['inputSchema']): readonly string[] {
   const members = args === null ? null : membersOf(args, MEMBERS);
   if (members === null || !isRecord(properties)) return [];
@@ -111,5 +123,5 @@ function objectOf(members: ReadonlyMap<string, JsonText>): JsonText {
   return trustJson(`{${[...members].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`);
 }
 
-/** The placing of call_action, whose params are in a member. */
+/** How call_action takes its arguments: the params are in the member `params`. */
 export const IN_PARAMS: Placing = { within: 'params', names: PLAIN_NAMES };

@@ -1,8 +1,8 @@
-/** The tool of an action, and its name. */
+/** Defines the type of a tool, and names the tool of an action. */
 import { hash } from 'node:crypto';
 import { AGENT_TOOL_NAME_CHARS } from '../core/limits.ts';
 
-/** A tool as `tools/list` answers it. */
+/** A tool as `tools/list` returns it. */
 export type Tool = {
   readonly name: string;
   readonly title?: string;
@@ -16,9 +16,9 @@ export type Tool = {
   };
 };
 
-// Names.
+// Names of tools.
 
-/** Returns the name of the tool of an action. `isTaken`: whether another tool has, or may have, the plain name. */
+/** Returns the name of an action's tool. `isTaken`: whether another tool has, or could get, this name. */
 export function toolName(action: string, isTaken: (plain: string) => boolean): string {
   const plain = plainName(action);
   if (plain.length <= AGENT_TOOL_NAME_CHARS && !isTaken(plain)) return plain;

@@ -1,17 +1,23 @@
 /**
- * Holds the current numbers of all counters, sampled gauges and histograms of a process, and exemplars. Keeps no
+ * Holds the current values of all counters, sampled gauges and histograms of a process, and exemplars; keeps no
  * history.
  */
 import { BUCKETS, bucketOf, shownIndexOf } from '../core/metrics/buckets.ts';
 import { SAMPLED_GAUGES, type MeasuredCommand, type SampleReader, type SampledGaugeName } from '../core/metrics.ts';
 import { DECLINED, isSampled, readTraceparent } from '../core/trace-context.ts';
 
-/** The most label values of one metric. They come from closed sets; further values would be counted as `other`. */
+/**
+ * The maximum number of label values of one metric. Labels take values from closed sets; any value beyond the maximum
+ * is counted as `other`.
+ */
 const LABELS_MAX = 64;
-/** The number of counters for which the arrays have room at first. */
+/** How many numbers the arrays can hold at first. */
 const FIRST_SIZE = 256;
 
-/** Where the numbers of one metric with one value of its label are in the array: `size` of them, from index `base` on. */
+/**
+ * Describes where the numbers of one metric with one label value are in the array: `size` numbers, from index `base`
+ * on.
+ */
 export type Cell = {
   readonly label: string | undefined;
   readonly base: number;
@@ -24,16 +30,16 @@ export type Cell = {
 type Family = {
   readonly size: number;
   readonly cells: Map<string | undefined, Cell>;
-  /** The cell without a label, which is found faster here than in the map. */
+  /** The cell without a label, stored here because that is faster than a look-up in the map. */
   plain: Cell | null;
 };
 
 export class Counts {
   readonly #families = new Map<string, Family>();
   #used = 0;
-  /** What was counted since the last `flush`. Counting a command costs a few increments here and nothing else. */
+  /** What was counted since the last `flush`, by index. Counting one command costs only a few increments here. */
   #fresh = new Int32Array(FIRST_SIZE);
-  /** The totals at the last `flush`. */
+  /** The totals at the last `flush`, by index. */
   #before = new Float64Array(FIRST_SIZE);
 
   /** `single`: the names of the counters and gauges, which have one number each. */
@@ -47,13 +53,13 @@ export class Counts {
     if (cell) this.#fresh[cell.base] = (this.#fresh[cell.base] ?? 0) + 1;
   }
 
-  /** Sets the value of a gauge, which is a whole number, until the next flush. */
+  /** Sets a gauge to a whole number, which stays until the next flush. */
   set(name: string, label: string | undefined, value: number): void {
     const cell = this.#cellOf(name, label);
     if (cell) this.#fresh[cell.base] = value;
   }
 
-  /** Counts a duration in a histogram, and returns its cell; undefined if there is no such histogram. */
+  /** Counts a duration in a histogram and returns the cell; undefined if there is no histogram of this name. */
   observe(name: string, ms: number, label: string | undefined): Cell | undefined {
     const cell = this.#cellOf(name, label);
     if (!cell) return undefined;
@@ -91,7 +97,7 @@ export class Counts {
     this.#fresh.fill(0, 0, this.#used);
   }
 
-  /** Returns the cell of this name and label; makes it at its first use. Undefined for an unknown name. */
+  /** Returns the cell of this name and label, and creates it on first use. Undefined for an unknown name. */
   #cellOf(name: string, label: string | undefined): Cell | undefined {
     const family = this.#families.get(name);
     if (!family) return undefined;
@@ -118,7 +124,7 @@ export class Counts {
   }
 }
 
-/** Reads the sampled gauges of this process, and tells how the samples of each are combined over time. */
+/** Reads the sampled gauges of this process, and says how several samples of a gauge are combined into one. */
 export class Gauges {
   readonly #counts: Counts;
   readonly #readers = new Map<SampledGaugeName, SampleReader>();
@@ -140,8 +146,9 @@ export class Gauges {
   }
 
   /**
-   * Returns the indexes in `Counts` of the gauges' values. A step of a series may cover several samples of a value: the
-   * step shows the last sample for an index in `last`, and the highest one for an index in `highest`.
+   * Returns the indexes in `Counts` of the gauges' values, by how their samples are combined. A point of a time series
+   * may cover several samples: for an index in `last` it shows the last sample, and for an index in `highest` the
+   * highest one.
    */
   places(): { readonly last: ReadonlySet<number>; readonly highest: ReadonlySet<number> } {
     const places = { last: new Set<number>(), highest: new Set<number>() };
@@ -153,22 +160,25 @@ export class Gauges {
   }
 }
 
-/** An example of a bucket: a command's labels and duration. `at`: when it was measured, in epoch seconds. */
+/**
+ * An exemplar of a bucket: the labels and the duration of one command. `at`: the time of measurement, in epoch seconds.
+ */
 export type Exemplar = {
   readonly labels: Readonly<Record<string, string>>;
   readonly seconds: number;
   readonly at: number;
 };
 
-/** The most characters of an exemplar's labels, names and values together, by the rule of OpenMetrics. */
+/** The most characters of an exemplar's labels, names and values together, as OpenMetrics prescribes. */
 const LABELS_MAX_CHARS = 128;
 
 /**
- * Takes at most one example for each shown bucket in a time slot. Before `begin` nothing reads them, so none is taken.
+ * Keeps at most one exemplar for each shown bucket and time slot. It keeps none before `begin`, because nothing reads
+ * them until then.
  */
 export class Exemplars {
   readonly #now: () => number;
-  /** For each cell: the examples of its shown buckets, and the slots in which they were taken. */
+  /** The exemplars of the shown buckets of each cell, and the slots in which they were taken. */
   #kept: Map<Cell, { readonly exemplar: Exemplar; readonly slot: number }[]> | null = null;
   #slot = 0;
 
@@ -180,7 +190,7 @@ export class Exemplars {
     this.#kept ??= new Map();
   }
 
-  /** Begins a new time slot, in which each bucket may take a new example. */
+  /** Begins a new time slot, in which each bucket may take a new exemplar. */
   nextSlot(): void {
     this.#slot++;
   }
@@ -198,15 +208,16 @@ export class Exemplars {
     if (!known) this.#kept.set(cell, examples);
   }
 
-  /** Returns the example of a shown bucket. `shown`: its index, as `shownIndexOf` returns it. */
+  /** Returns the exemplar of a shown bucket. `shown`: the bucket's index, as `shownIndexOf` returns it. */
   get(cell: Cell, shown: number): Exemplar | undefined {
     return this.#kept?.get(cell)?.[shown]?.exemplar;
   }
 }
 
 /**
- * Returns the labels of an example: the trace, if it is recorded anywhere, and the command. If they do not fit
- * together, it returns only the first one that fits. Null if neither fits, because a part of an id would find nothing.
+ * Returns the labels of an exemplar: the trace id, if the trace is recorded anywhere, and the command id. If the two
+ * are too long together, it returns only the first one that fits. Null if neither fits, because a shortened id would
+ * find nothing.
  */
 function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
   const ids = { trace_id: recordedTraceOf(of), command_id: of.commandId };
@@ -220,7 +231,10 @@ function labelsOf(of: MeasuredCommand): Exemplar['labels'] | null {
   return chars === 0 ? null : labels;
 }
 
-/** Returns the id of the relay's trace, or of the caller's; null if flags say that the trace is not recorded. */
+/**
+ * Returns the trace id of the relay's span, or of the caller's span if the relay has none. Null if the flags say that
+ * the trace is not recorded.
+ */
 function recordedTraceOf({ callSpan, traceId, traceFlags }: MeasuredCommand): string | null {
   if (callSpan === DECLINED) return null;
   if (callSpan !== null) {
@@ -230,7 +244,10 @@ function recordedTraceOf({ callSpan, traceId, traceFlags }: MeasuredCommand): st
   return traceFlags === null || isSampled(traceFlags) ? traceId : null;
 }
 
-/** Copies a text. It may be a part of a frame, and would otherwise keep the whole frame in memory. */
+/**
+ * Copies a text that may be a slice of a received frame. Without the copy, the slice would keep the whole frame in
+ * memory.
+ */
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }

@@ -10,13 +10,13 @@ export type LogOptions = {
   readonly level: LogLevel;
   /** The texts that are redacted in every field and message: the configured tokens and secrets. */
   readonly secrets?: readonly string[];
-  /** Receives the log lines. Default: standard error, because standard output is for the output of commands. */
+  /** Receives the log lines. Default: standard error, because standard output carries the output of commands. */
   readonly sink?: Sink;
 };
 
-/** Core's Log, which can learn texts that it must redact. */
+/** Core's Log, to which texts can be added that it must redact. */
 export type RedactingLog = Log & {
-  /** Also redacts these texts, in every later line. */
+  /** Adds texts that are redacted in every later line. */
   redact(secrets: readonly string[]): void;
 };
 
@@ -24,12 +24,12 @@ const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 type Method = Exclude<LogLevel, 'silent'>;
 
-/** Creates a log. The members of each line are `level`, `time`, the fields, the shared fields, `msg`. */
+/** Creates a log. Each line is a JSON object with `level`, `time`, the entry's fields, the shared fields, and `msg`. */
 export function createLog({ level, secrets = [], sink = createStderrSink() }: LogOptions): RedactingLog {
   const scrub = createScrubber(secrets);
   const stamp = createStamp();
   const least = LEVELS.indexOf(level);
-  /** The text of shared fields and the message after them, without what is redacted. */
+  /** The redacted JSON text of shared fields and the message that follows them, by the object of the fields. */
   let known = new WeakMap<object, { readonly message: string; readonly text: string }>();
   const endOf = (message: string): string => `"msg":${JSON.stringify(scrub.text(message))}}\n`;
   const sharedEnd = (shared: Record<string, unknown>, message: string): string => {
@@ -54,7 +54,10 @@ export function createLog({ level, secrets = [], sink = createStderrSink() }: Lo
   return { redact, debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** Returns a function that tells the time in ISO format. It formats everything but the milliseconds once a second. */
+/**
+ * Returns a function that returns the current time in ISO format. The function formats only the milliseconds anew
+ * within one second.
+ */
 function createStamp(): () => string {
   let second = -1;
   let head = '';
@@ -72,17 +75,17 @@ function createStamp(): () => string {
 // Writes log lines to standard error without blocking the process.
 
 const STDERR = 2;
-/** The most characters that wait while the reader of standard error is slow. Further lines are dropped. */
+/** The maximum number of characters that wait for a slow reader of standard error. Further lines are dropped. */
 const WAITING_CHARS = 1024 * 1024;
-/** The time after which a write to a full pipe is tried again, in milliseconds. */
+/** The delay before a write to a full pipe is tried again, in milliseconds. */
 const RETRY_MS = 20;
 
 type Sink = { write(line: string): void };
 
 /**
  * Creates a sink that writes to standard error: once per turn of the event loop, and the rest when the process exits.
- * For a slow reader, at most WAITING_CHARS wait, and further lines are dropped. Any error other than a full pipe drops
- * the lines that wait.
+ * If the reader is slow, at most WAITING_CHARS characters wait, and further lines are dropped. On any error other than
+ * a full pipe, the waiting lines are dropped.
  */
 export function createStderrSink(write = (bytes: Uint8Array): number => writeSync(STDERR, bytes)): Sink {
   let waiting = '';
@@ -119,32 +122,36 @@ export function createStderrSink(write = (bytes: Uint8Array): number => writeSyn
 // Redacts credentials and user data in log entries.
 
 const REDACTED = '[redacted]';
-/** The names of fields that contain credentials or user data. Compared in lower case and without separators. */
+/**
+ * The names of fields that contain credentials or user data. Names are compared in lower case and without separators.
+ */
 const SENSITIVE_NAMES = new Set([
   ...['authorization', 'cookie', 'setcookie', 'token', 'admintoken', 'granttoken', 'secret', 'password', 'ticket'],
   ...['payload', 'params', 'result', 'metadata', 'body', 'variables', 'progress', 'schema', 'headers', 'query'],
 ]);
 const BEARER = /bearer\s+[^\s"',]+/gi;
 /**
- * Matches at least three parts joined by dots, as in JWTs. It matches only from the start of such a run of parts, so it
- * takes linear time.
+ * Matches three or more parts joined by dots, such as a JWT. A match begins only at the start of a run of such parts,
+ * so matching takes linear time.
  */
 const DOTTED = /(?<![\w.-])[\w-]*(?:\.[\w-]*){2,}/g;
 /** Matches grant tokens and tickets of site sessions, anywhere in a text. */
 const GRANT = /\bcb[gt]_[A-Za-z0-9_-]{43,}/g;
 const TICKET = /([?&](?:ticket|token|access_token)=)[^&\s"']+/gi;
-/** A quick check whether any of the patterns above can match. Most texts do not match it. */
+/**
+ * Matches if any of the patterns above can match. It is a quick first check, because most texts contain nothing to
+ * redact.
+ */
 const SUSPECT = /bearer|eyJ|cb[gt]_|[?&]/i;
 /** The number of levels of nested objects that a log line shows. */
 const DEPTH = 4;
 const TEXT_MAX = 4096;
 /**
- * The number of characters of a long text that are examined, in addition to the length of the longest credential. A
- * credential that is cut off at the end of the examined part may not be recognized. So the last characters of that
- * part, as many as the longest credential has, are not shown.
+ * How many characters of a long text are examined, besides as many as the longest credential has. A credential that the
+ * cut splits may not be recognized, so as many characters before the cut as the longest credential has are not shown.
  */
 const EXAMINED_MAX = 4 * TEXT_MAX;
-/** The number of characters that are enough to recognize a credential by the patterns above. */
+/** How many characters of a credential are enough for the patterns above to recognize it. */
 const RECOGNIZED = 64;
 /** The number of items of a list that a log line shows. */
 const ITEMS_MAX = 50;
@@ -153,7 +160,7 @@ function createScrubber(secrets: readonly string[]) {
   let known: readonly string[] = [];
   let inJson: readonly string[] = [];
   let longest = RECOGNIZED;
-  /** Also redacts these texts from now on. */
+  /** Adds texts to redact from now on. */
   const add = (more: readonly string[]): void => {
     const texts = new Set([...known, ...more].filter((secret) => secret.length > 0));
     known = [...texts].sort((a, b) => b.length - a.length);
@@ -173,7 +180,7 @@ function createScrubber(secrets: readonly string[]) {
       .replace(GRANT, REDACTED)
       .replace(TICKET, `$1${REDACTED}`);
   };
-  /** Returns the text without what looks like a credential, cut to 4096 characters and `…`. */
+  /** Returns the text with credentials redacted, cut to 4096 characters, with `…` at the end if it was cut. */
   const text = (raw: string): string => {
     const examined = raw.length > EXAMINED_MAX + longest ? raw.slice(0, EXAMINED_MAX + longest) : raw;
     const redacted = redact(examined);
@@ -193,7 +200,7 @@ function createScrubber(secrets: readonly string[]) {
     const shown: Record<string, unknown> = {};
     for (const [key, member] of Object.entries(raw)) {
       const name = text(key);
-      // Names may come from outside, and assigning this one would set the prototype.
+      // Field names may come from outside. Assigning to `__proto__` would set the prototype.
       if (name !== '__proto__') shown[name] = isSensitive(key) ? REDACTED : value(member, depth);
     }
     return shown;
@@ -211,12 +218,12 @@ function createScrubber(secrets: readonly string[]) {
     text,
     add,
     /**
-     * Returns the members of a safe copy as JSON, each with a comma after it: secrets redacted, errors expanded, depth
-     * and lengths bounded. Throws only if a getter of the fields does.
+     * Returns the fields as JSON members, each followed by a comma: secrets redacted, errors expanded, depth and
+     * lengths bounded. Throws only if a getter of the fields throws.
      */
     members(fields: Record<string, unknown>): string {
-      // Most entries are flat and hold nothing to redact. One check of their whole text is cheaper than one of each
-      // field; JSON escapes no character that SUSPECT looks for.
+      // Most entries are flat and contain nothing to redact, so their whole text is checked once, which is cheaper than
+      // one check per field. The check is valid because JSON escapes none of the characters that SUSPECT looks for.
       const whole = isFlat(fields) ? JSON.stringify(fields) : '';
       const text = whole !== '' && isClean(whole) ? whole : JSON.stringify(members(fields, DEPTH));
       return text === '{}' ? '' : `${text.slice(1, -1)},`;
@@ -224,7 +231,7 @@ function createScrubber(secrets: readonly string[]) {
   };
 }
 
-/** Whether every field may be shown and holds a text, a number, a boolean or nothing. */
+/** Whether each field may be shown and its value is a text, a number, a boolean, null or undefined. */
 function isFlat(fields: Record<string, unknown>): boolean {
   for (const name in fields) {
     const value = fields[name];
@@ -234,13 +241,16 @@ function isFlat(fields: Record<string, unknown>): boolean {
   return true;
 }
 
-/** Redacts the end of a dotted run: from the first `eyJ`, with which a JWT begins, if two more parts follow. */
+/**
+ * Redacts a JWT in a run of parts joined by dots: everything from the first `eyJ`, with which a JWT begins, if two more
+ * parts follow.
+ */
 function withoutJwt(run: string): string {
   const at = run.indexOf('eyJ');
   return at >= 0 && run.slice(at).split('.').length > 2 ? run.slice(0, at) + REDACTED : run;
 }
 
-/** Whether each name is sensitive. Bounded, because names may come from outside. */
+/** Caches which field names are sensitive. Bounded, because names may come from outside. */
 const nameCache = new BoundedMap<string, boolean>({ most: 1_000, order: 'used' });
 
 function isSensitive(key: string): boolean {

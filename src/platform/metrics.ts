@@ -1,13 +1,16 @@
-/** Implements core's Metrics with numbers in memory, records them as time series, and shows them to Prometheus. */
+/** Implements core's Metrics in memory, records the numbers as time series, and writes them for Prometheus. */
 import { COUNTER_NAMES, HISTOGRAM_NAMES, SAMPLED_GAUGE_NAMES, type GaugeName, type Metrics } from '../core/metrics.ts';
 import { Counts, Exemplars, Gauges } from './counts.ts';
 import type { Exposition, GaugeReader, MetricsFormat } from './prometheus.ts';
 import { Recorder } from './time-series.ts';
 
 export type Meter = Metrics & {
-  /** Sets the function with which each exposition reads a gauge. If it fails, the gauge keeps its last value. */
+  /** Registers the function that reads a gauge at each exposition. If it fails, the gauge keeps its last value. */
   gauge(name: GaugeName, read: () => number | Promise<number>): void;
-  /** Does the same for a gauge with a label. A label value for which `read` yields no pair is not shown. */
+  /**
+   * Registers the function that reads a gauge with a label. A label value for which `read` yields no pair is not
+   * written.
+   */
   gauges(name: GaugeName, read: GaugeReader): void;
   /** Writes all metrics as text. */
   expose(format?: MetricsFormat): Promise<{ readonly contentType: string; readonly text: string }>;
@@ -17,8 +20,8 @@ export type Meter = Metrics & {
 };
 
 /**
- * Implements core's Metrics. The Prometheus client is loaded only for the first exposition, to save memory until then.
- * prom-client's histogram of garbage collections also starts then. `now`: epoch milliseconds, for the times of
+ * Implements core's Metrics. The Prometheus client (prom-client) is loaded at the first exposition, to save memory
+ * until then, and its histogram of garbage collections begins then. `now`: epoch milliseconds, for the times of
  * exemplars.
  */
 export function createMetrics(now: () => number = Date.now): Meter {

@@ -1,10 +1,13 @@
 /**
- * Keeps the counts of the latest time slots in a packed form. A slot lists the indexes at which something was counted,
- * each with its count. The numbers are stored with seven bits to a byte, in a string of one byte per character. Such a
+ * Stores the counts of the latest time slots in a packed form. A slot lists each index at which something was counted,
+ * with its count. The numbers are encoded with seven bits to a byte, in a string of one byte per character. Such a
  * string takes 16 bytes more than its content; a typed array takes about 200 bytes more.
  */
 
-/** The bytes that a slot takes besides its content: the header of the string, its entry in the list, and its number. */
+/**
+ * The bytes that a slot takes besides its content: the string's header, the slot's entry in the list, and the slot's
+ * number.
+ */
 const SLOT_BYTES = 40;
 
 export class Slots {
@@ -32,7 +35,7 @@ export class Slots {
     if (gone > 0) this.#slots.splice(0, gone);
   }
 
-  /** Removes the slots with this number or a higher one, because the clock was set back. */
+  /** Removes the slots with this number or a higher one. Needed after the clock was set back. */
   dropFrom(number: number): void {
     const kept = this.#slots.findLastIndex((slot) => slot.number < number) + 1;
     for (const { text } of this.#slots.splice(kept)) this.#bytes -= text.length + SLOT_BYTES;

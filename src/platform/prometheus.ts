@@ -1,4 +1,4 @@
-/** Writes the metrics with prom-client. Loaded for the first exposition only. */
+/** Writes the metrics in Prometheus' formats with prom-client. The module is loaded at the first exposition only. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { SHOWN_BOUNDS_MS, SHOWN_BUCKETS } from '../core/metrics/buckets.ts';
 import { counterText, gaugeText, histogramText, type MetricText } from '../core/metrics/metric-texts.ts';
@@ -13,7 +13,7 @@ import type { Cell, Counts, Exemplar, Exemplars } from './counts.ts';
 /** `text`: version 0.0.4 of Prometheus' own format. `openmetrics`: OpenMetrics 1.0.0, with exemplars. */
 export type MetricsFormat = 'text' | 'openmetrics';
 
-/** Reads a gauge: pairs of label value and number. A gauge without a label yields one pair. */
+/** Reads a gauge: returns pairs of label value and number, or one pair if the gauge has no label. */
 export type GaugeReader = () => Iterable<readonly [string, number]> | Promise<Iterable<readonly [string, number]>>;
 
 type ExpositionSources = {
@@ -26,12 +26,15 @@ export type Exposition = { readonly contentType: string; text(): Promise<string>
 
 type AnyRegistry = Registry<typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPENMETRICS_CONTENT_TYPE>;
 
-/** Gauges of prom-client whose names end like those of counters. `nodejs_active_resources` shows the same numbers. */
+/**
+ * Gauges of prom-client that have names reserved for counters (`_total`). They are left out; `nodejs_active_resources`
+ * shows the same numbers.
+ */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /**
- * Creates a registry of these sources and the process. prom-client renames counters in it, so a registry serves one
- * format only.
+ * Creates an exposition of these sources and of the process. Each registry serves one format only, because prom-client
+ * renames the counters of a registry for OpenMetrics.
  */
 export function createExposition(format: MetricsFormat, sources: ExpositionSources): Exposition {
   const registry: AnyRegistry = new Registry();
@@ -71,13 +74,13 @@ function addGauge(registry: AnyRegistry, name: GaugeName, read: GaugeReader): vo
         gauge.reset();
         for (const [value, number] of rows) gauge.set(labelsOf(text, value), number);
       } catch {
-        // A gauge that fails must not make the whole exposition fail.
+        // One failed gauge must not make the whole exposition fail.
       }
     },
   });
 }
 
-/** One sample as prom-client writes it. */
+/** One sample in the form that prom-client requires. */
 type Sample = {
   readonly metricName: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -85,7 +88,7 @@ type Sample = {
   readonly exemplar?: { readonly labelSet: Exemplar['labels']; readonly value: number; readonly timestamp: number };
 };
 
-/** A histogram whose numbers are counted by the relay; prom-client only writes them. */
+/** A histogram whose numbers the relay counts. prom-client only writes them. */
 class RecordedHistogram extends Histogram {
   readonly #name: HistogramName;
   readonly #text: MetricText;
@@ -101,7 +104,7 @@ class RecordedHistogram extends Histogram {
     this.#sources = sources;
   }
 
-  /** prom-client calls this for an exposition. */
+  /** prom-client calls this method for each exposition. */
   getForPromString(): Promise<object> {
     const { exposedName: name, help } = this.#text;
     const cells = this.#sources.counts.cells(this.#name);
@@ -132,7 +135,7 @@ class RecordedHistogram extends Histogram {
     ];
   }
 
-  /** Returns the upper bound of a shown bucket, in seconds. OpenMetrics writes whole numbers as `1.0`. */
+  /** Returns the upper bound of a shown bucket as text, in seconds. OpenMetrics writes whole numbers as `1.0`. */
   #boundText(shown: number): string {
     const ms = SHOWN_BOUNDS_MS[shown];
     if (ms === undefined) return '+Inf';
@@ -141,7 +144,7 @@ class RecordedHistogram extends Histogram {
   }
 }
 
-/** Returns for each bucket the number of durations in it and in all buckets below. */
+/** Returns the cumulative count of each bucket: the number of durations in it and in all lower buckets. */
 function countsUpTo(counts: Counts, base: number, size: number): Float64Array {
   const sums = new Float64Array(size);
   let sum = 0;

@@ -1,4 +1,7 @@
-/** Implements core's ports over Node: clock, digests and signatures, ids, event loop, figures of the process. */
+/**
+ * Implements core's ports with Node: the clock, digests and signatures, ids, the event loop, and the figures of the
+ * process.
+ */
 import {
   createHash,
   createHmac,
@@ -27,15 +30,18 @@ export const systemClock: Clock = {
   },
 };
 
-/** The most that a steady clock and the wall clock may differ before that counts as a step, in milliseconds. */
+/**
+ * The difference in milliseconds between a steady clock and the wall clock above which the wall clock counts as
+ * stepped.
+ */
 const STEP_MS = 100;
-/** How much faster or slower a steady clock goes until it has reached a wall clock that was stepped. */
+/** The fraction by which a steady clock runs faster or slower, until it agrees with a stepped wall clock. */
 const SLEW = 0.01;
 
 /**
- * Returns a clock for a store in memory, whose durations are differences of `now`. It shows the wall clock of `system`
- * until that is stepped. Then it goes on by elapsed time, and approaches the wall clock slowly: a step of an hour ends
- * nothing early or late. It never goes back.
+ * Returns a clock for a store in memory, which computes durations as differences of `now`. The clock shows the wall
+ * time of `system` until that is stepped. Then it follows the elapsed time and approaches the wall time slowly, so that
+ * a step of an hour ends nothing early or late. It never goes back.
  */
 export function steadyClock(system: Clock): Clock {
   let offset = system.now() - system.monotonic();
@@ -69,7 +75,7 @@ function after(ms: number, run: () => void): Cancel {
 
 /** Creates core's Crypto. `key` signs cursors, so all nodes of a deployment need the same key. */
 export function createCrypto(key: string | Uint8Array): Crypto {
-  // A KeyObject is parsed once; a key given as bytes would be parsed at each signing.
+  // A key passed as bytes would be parsed for each signature. A KeyObject is parsed only once.
   const secret = createSecretKey(Buffer.from(key));
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return {
@@ -78,8 +84,8 @@ export function createCrypto(key: string | Uint8Array): Crypto {
     randomInt: (below) => randomInt(below),
     sha256: (text) => hash('sha256', text, 'base64url'),
     sign: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
-    // Digests all have the same length, so timing does not reveal the length of the texts and timingSafeEqual cannot
-    // throw.
+    // The digests are compared because they have equal lengths: the timing reveals no length, and timingSafeEqual
+    // cannot throw.
     equal: (a, b) => timingSafeEqual(digest(a), digest(b)),
     toBase64Url: (text) => Buffer.from(text, 'utf8').toString('base64url'),
     fromBase64Url(text) {
@@ -93,16 +99,17 @@ export function createCrypto(key: string | Uint8Array): Crypto {
   };
 }
 
-/** The number of random bytes that are requested from the system at once. */
+/** The number of random bytes that are read from the system at a time. */
 const POOL = 4096;
-/** The position of each byte's two digits in the text. */
+/** For each byte of an id, the position of its two digits in the text. */
 const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
 const DASH = 0x2d;
 
 /**
- * Creates a generator of version 7 UUIDs (RFC 9562): 48 bits of time in milliseconds, 74 random bits. It takes a
- * quarter of the time of `randomUUIDv7`, whose texts consist of twenty pieces and so keep 700 bytes each.
+ * Creates a generator of version 7 UUIDs (RFC 9562): 48 bits of time in milliseconds and 74 random bits. The generator
+ * takes a quarter of the time of `randomUUIDv7`. The texts of that function consist of twenty pieces, which take 700
+ * bytes in memory each.
  */
 export function createUuids(now: () => number = Date.now): () => string {
   const pool = Buffer.allocUnsafeSlow(POOL);
@@ -137,11 +144,12 @@ export function createUuids(now: () => number = Date.now): () => string {
 // Implements core's EventLoop with Node's.
 
 /**
- * Node accepts one new connection in each turn of its loop. So work that gives way to others waits for several turns:
- * with one turn, each piece of work would let only one connection in, and requests that are ready would wait.
+ * How many turns of the event loop a piece of work yields. Node accepts one new connection in each turn. If work
+ * yielded for a single turn, only one connection would be accepted between two pieces of work, and requests that are
+ * ready would wait.
  */
 const TURNS = 32;
-/** The longest wait for these turns, in milliseconds: the work must go on even when each turn takes long. */
+/** The longest time to yield, in milliseconds. The work must go on even when each turn takes long. */
 const WAIT_MS = 5;
 
 export const systemLoop: EventLoop = {
@@ -161,7 +169,10 @@ export const systemLoop: EventLoop = {
 
 /** The interval of the timer that measures the delay of the event loop, in milliseconds. */
 const PROBE_MS = 20;
-/** Measures the delay from the first call of `systemProcess` on. Its timer does not keep the process alive. */
+/**
+ * The histogram of the event loop's delay, which starts at the first call of `systemProcess`. Its timer does not keep
+ * the process alive.
+ */
 let probe: ReturnType<typeof monitorEventLoopDelay> | null = null;
 
 /** The figures of this process. All relays of the process share the measurement of its event loop. */
@@ -173,7 +184,7 @@ export const systemProcess: ProcessMeter = {
       probe.enable();
       return { memoryBytes, loopDelayMs: null };
     }
-    // The histogram has the time from one run of the timer to the next one, in nanoseconds.
+    // The histogram records the time from one run of the timer to the next, in nanoseconds.
     const loopDelayMs = Math.max(0, Math.round(probe.percentile(99) / 1e4 - PROBE_MS * 100) / 100);
     probe.reset();
     return { memoryBytes, loopDelayMs };

@@ -1,9 +1,11 @@
-/** Records counters and gauges as time series: in slots of 5 s for an hour, and in slots of a minute for a day. */
+/**
+ * Records counters and gauges as time series: in slots of 5 seconds for an hour, and in slots of a minute for a day.
+ */
 import { COARSE, FINE, type NodeReading, type ReadingQuery, type ReadingRow } from '../core/metrics/reading.ts';
 import { Counts, Gauges, type Cell } from './counts.ts';
 import { Slots } from './packed-slots.ts';
 
-/** The most bytes of all fine slots, and of all coarse slots. Beyond them the oldest slots are dropped early. */
+/** The maximum bytes of all fine slots, and of all coarse slots. Beyond it, the oldest slots are dropped early. */
 const SLOTS_BYTES = { fine: 448 * 1024, coarse: 576 * 1024 } as const;
 
 export class Recorder {
@@ -11,9 +13,11 @@ export class Recorder {
   readonly #gauges: Gauges;
   readonly #fine = new Slots({ most: FINE.slots, maxBytes: SLOTS_BYTES.fine });
   readonly #coarse = new Slots({ most: COARSE.slots, maxBytes: SLOTS_BYTES.coarse });
-  /** The number of the open slot; null before the first call of `closeSlot`. */
+  /** The number of the slot that is being filled; null before the first call of `closeSlot`. */
   #open: number | null = null;
-  /** The closed slots of this minute by index: sums of counters, and the last or highest samples of gauges. */
+  /**
+   * The values of this minute's closed slots, by index: sums of counters, and the last or highest samples of gauges.
+   */
   readonly #minute = new Map<number, number>();
 
   constructor(counts: Counts, gauges: Gauges) {
@@ -45,7 +49,7 @@ export class Recorder {
     for (const row of rows) for (const place of row.places()) rowOf[place] = row;
     const pointOf = (number: number): number => Math.floor((number * slotMs - from) / stepMs);
     const known = new Uint8Array(points);
-    /** The last slot of each point. */
+    /** The number of the last slot of each point. */
     const lasts = new Map<number, number>();
     const saw = (number: number): void => {
       known[pointOf(number)] = 1;
@@ -59,7 +63,7 @@ export class Recorder {
     const open = Math.floor(now / slotMs);
     if (open >= range.first && open <= range.last) {
       saw(open);
-      // A gauge that shows its last sample is skipped here, because its fresh sample is later than those of the closed
+      // A gauge that shows its last sample is skipped here: its unflushed sample is later than those of the closed
       // slots.
       if (!fine) for (const [place, count] of this.#minute) if (!gauges.last.has(place)) take(open, place, count);
       this.#counts.eachFresh((place, count) => take(open, place, count));
@@ -98,7 +102,10 @@ export class Recorder {
     );
   }
 
-  /** Called when the clock was set back: slots that were recorded after the new time would mix with later ones. */
+  /**
+   * Removes the slots from this one on after the clock was set back. Otherwise they would mix with the slots recorded
+   * next.
+   */
   #dropFrom(slot: number): void {
     this.#fine.dropFrom(slot);
     this.#coarse.dropFrom(minuteOf(slot));
@@ -115,28 +122,32 @@ function modeOf({ base }: Cell, { last, highest }: ReturnType<Gauges['places']>)
   return highest.has(base) ? 'highest' : 'sum';
 }
 
-// Builds the points of one recorded time series: those of a counter, sampled gauge or histogram with one value of its
-// label.
+// Builds the points of one recorded time series, which is that of a counter, sampled gauge or histogram with one value
+// of its label.
 
-/** How several slots become one point: the `sum` of a counter, the `last` or the `highest` sample of a gauge. */
+/**
+ * How several slots are combined into one point: the `sum` for a counter, the `last` or the `highest` sample for a
+ * gauge.
+ */
 type Mode = 'sum' | 'last' | 'highest';
 
 /**
- * A count of the slot `number`. `point`: the index of the point that the slot belongs to. `place`: the index in Counts.
+ * One recorded number. `number`: the slot. `point`: the index of the point that the slot belongs to. `place`: the index
+ * in `Counts`.
  */
-type Kept = {
+type RecordedNumber = {
   readonly point: number;
   readonly number: number;
   readonly place: number;
   readonly count: number;
 };
 
-/** The numbers of one cell, by point. A counter or gauge has one number, a histogram one for each bucket. */
+/** The numbers of one cell, by point. A counter or gauge has one number, and a histogram has one for each bucket. */
 class CellReading {
   readonly #name: string;
   readonly #cell: Cell;
   readonly #mode: Mode;
-  /** The numbers by point, and then by their index (`place`) in the array of numbers. */
+  /** The numbers by point, and within a point by their index in `Counts` (`place`). */
   readonly #counts = new Map<number, Map<number, { number: number; count: number }>>();
 
   constructor(name: string, cell: Cell, mode: Mode) {
@@ -150,8 +161,8 @@ class CellReading {
     return Array.from({ length: size }, (_, i) => base + i);
   }
 
-  /** Adds a number to its point. The caller adds the numbers of earlier slots first. */
-  add({ point, number, place, count }: Kept): void {
+  /** Adds a number to its point. Calls must come in the order of the slots. */
+  add({ point, number, place, count }: RecordedNumber): void {
     const known = this.#counts.get(point);
     const counts = known ?? new Map<number, { number: number; count: number }>();
     if (!known) this.#counts.set(point, counts);
@@ -160,8 +171,8 @@ class CellReading {
   }
 
   /**
-   * Returns the row of this cell; none without numbers. `lasts`: the last slot of each point; a gauge without a number
-   * in that slot was zero.
+   * Returns the cell as one row, or no row if it has no numbers. `lasts`: the last slot of each point. A gauge without
+   * a number in that slot was zero then.
    */
   reading(lasts: ReadonlyMap<number, number>): readonly ReadingRow[] {
     const { base, size, label = null } = this.#cell;

@@ -1,6 +1,6 @@
 /**
- * Implements core's Tracing over the `trace` object of `@opentelemetry/api`, which the program passes in, and decides
- * which new traces are recorded.
+ * Implements core's Tracing with the `trace` object of `@opentelemetry/api`, which the host program passes in, and
+ * decides which new traces are recorded.
  */
 import type { Span, SpanEnd, SpanKind, Tracing } from '../core/ports.ts';
 import type { TraceContext } from '../core/trace-context.ts';
@@ -22,7 +22,7 @@ export type { TraceApi } from '../protocol/trace.ts';
 
 type TracingOptions = {
   readonly version: string;
-  /** Whether spans may name users and clients. */
+  /** Whether spans may contain the names of users and clients. */
   readonly namesUsers: boolean;
 };
 
@@ -32,8 +32,8 @@ const KINDS: Readonly<Record<SpanKind, number>> = { internal: INTERNAL, server: 
 const SCOPE = 'callboard';
 
 /**
- * Creates core's Tracing; null without `api`. The SDK behind `api` decides what is recorded; without an SDK, contexts
- * are passed on unchanged.
+ * Creates core's Tracing; null if `api` is undefined. The SDK behind `api` decides what is recorded. Without an SDK,
+ * trace contexts are passed on unchanged.
  */
 export function createTracing(api: TraceApi | undefined, { version, namesUsers }: TracingOptions): Tracing | null {
   if (!api) return null;
@@ -48,10 +48,10 @@ export function createTracing(api: TraceApi | undefined, { version, namesUsers }
   };
 }
 
-/** The trace id of a span that the API makes without an SDK. */
+/** The trace id of a span that the API creates without an SDK. */
 const NO_TRACE_ID = '0'.repeat(32);
 const NO_SPAN: Span = { recorded: false, declined: false, context: null, event() {}, link() {}, end() {} };
-/** The span of every call that a sampler declined. It is one object for all, because most calls are not sampled. */
+/** The span of every call that a sampler declined. One object serves them all, because most calls are not sampled. */
 const DECLINED_SPAN: Span = { ...NO_SPAN, declined: true };
 
 class RecordedSpan implements Span {
@@ -87,7 +87,10 @@ class RecordedSpan implements Span {
   }
 }
 
-/** Returns a context of the parent alone, never the active one, so that nothing leaks between calls. */
+/**
+ * Returns an OpenTelemetry context that contains only this parent. The active context is never used, so nothing leaks
+ * between calls.
+ */
 function contextOf(api: TraceApi, parent: TraceContext | null): ContextLike {
   return parent === null ? NO_PARENT : api.setSpanContext(NO_PARENT, spanContextOf(parent));
 }
@@ -99,9 +102,9 @@ function spanContextOf({ traceId, parentSpanId, traceFlags, traceState }: TraceC
 }
 
 /**
- * Returns a tracer that records the fraction `ratio` (0 to 1) of the new traces. If `ratio` is null, `tracer` itself
- * decides. Otherwise the decision is made before `tracer` is asked. For a call that is not recorded, asking would cost
- * more than the rest of its tracing. Only `startSpan` decides: the relay starts its spans in no other way.
+ * Returns a tracer that records the fraction `ratio` (0 to 1) of the new traces. If `ratio` is null, `tracer` decides
+ * instead. The decision is made before `tracer` is called, because for a call that is not recorded, that call would
+ * cost more than all other tracing. Only `startSpan` decides, because the relay starts its spans in no other way.
  */
 export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLike {
   if (ratio === null) return tracer;
@@ -113,7 +116,7 @@ export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLik
 }
 
 /**
- * A span that is not recorded. Its ids are valid, so that the relay sees that a sampler has decided. They are never
+ * A span that is not recorded. Its ids are valid, which tells the relay that a sampler has decided. The ids are never
  * sent.
  */
 const DECLINED: SpanLike = {

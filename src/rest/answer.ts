@@ -1,4 +1,4 @@
-/** Turns the parsed result of an execution into a response. Sends nothing. */
+/** Converts the parsed result of an execution into a response. It sends nothing. */
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { InputError } from '../core/errors.ts';
 import { isRecord } from '../core/json.ts';
@@ -6,25 +6,25 @@ import { isCode, statusOf, type Code } from '../protocol/codes.ts';
 import { snakeCase } from './forms.ts';
 import type { Input } from './inputs.ts';
 import { type ItemRefusal, onlyItemRefusal } from './item-refusal.ts';
-import { detailOf, problem, type Answer, type Explain, type Explained } from './problem.ts';
+import { detailOf, problem, type Answer, type Explain, type ProblemDetails } from './problem.ts';
 import type { Body } from './response-body.ts';
 
-/** What a route needs to turn a result into a response. */
+/** What answering needs to know about a route and its request. */
 export type Answering = {
   readonly body: Body;
   readonly inputs: ReadonlyMap<string, Input>;
-  /** Where to find the refusal of the only item, if the request sent one value in place of a list; otherwise null. */
+  /** If the request sent a single item instead of a list: where the answer has that item's refusal. Otherwise null. */
   readonly onlyItem: ItemRefusal | null;
-  /** Whether the request only reads the record of a command, without waiting for it. */
+  /** Whether the request only reads the record of a command and does not wait for it. */
   readonly reads: boolean;
 };
 
-const NOT_FOUND: Explained = { code: 'not_found', detail: 'There is no such thing, or it is not yours.' };
+const NOT_FOUND: ProblemDetails = { code: 'not_found', detail: 'There is no such thing, or it is not yours.' };
 
 /**
- * Turns the result of an execution into a response. Any error makes it a problem: partial data is never sent. A null on
- * the path to the body is a 404. The refusal of an item that was sent alone is a problem. Of a union or interface, the
- * concrete type and its outcome decide the status.
+ * Converts the result of an execution into a response. If there is any error, the response is a problem, because
+ * partial data is never sent. A null on the path to the body is a 404. If an item that was sent alone is refused, the
+ * response is a problem too. For a union or interface, the concrete type and its outcome decide the status.
  */
 export function answerOf(answering: Answering, result: ExecutionResult, explain: Explain): Answer {
   const { errors } = result;
@@ -39,8 +39,11 @@ export function answerOf(answering: Answering, result: ExecutionResult, explain:
   return variantAnswer(answering, value);
 }
 
-/** Explains every error, because explaining also logs it. An `internal` error takes precedence. */
-function gravestOf(first: GraphQLError, errors: readonly GraphQLError[], explain: Explain): Explained {
+/**
+ * Returns the most serious error, which is one with the code `internal` if there is any. All errors are converted,
+ * because the conversion also logs them.
+ */
+function gravestOf(first: GraphQLError, errors: readonly GraphQLError[], explain: Explain): ProblemDetails {
   const all = errors.map((error) => explain(error));
   return all.find(({ code }) => code === 'internal') ?? explain(first);
 }
@@ -53,11 +56,13 @@ function variantAnswer({ body, inputs, reads }: Answering, value: Readonly<Recor
   return { status: kind === 'created' ? 201 : 200, body: members };
 }
 
-/** The layers that every kind of request passes. A problem does not name them, because its code says as much. */
+/** The layers that every request passes. A problem does not name them, because its code already implies them. */
 const LAYERS_OF_REQUESTS: ReadonlySet<unknown> = new Set(['token', 'address', 'arguments']);
 
-/** Explains a refusal. The problem keeps the members that say more about the refused command, such as `by`. */
-function explainRefusal(members: Readonly<Record<string, unknown>>): Explained {
+/**
+ * Converts a refusal into the members of a problem. Members that describe the refused command, such as `by`, are kept.
+ */
+function explainRefusal(members: Readonly<Record<string, unknown>>): ProblemDetails {
   const { code, message, retry_after_ms, share, errors, by, pause, ...command } = members;
   return {
     code: isCode(code) ? code : 'internal',
@@ -84,9 +89,9 @@ const UNPROVEN: Readonly<Record<string, Unproven>> = {
 };
 
 /**
- * Returns 202 while the command has no outcome, and null for the outcomes in UNPROVEN: the answer is then a problem.
- * Every other outcome is 200: a failure that the client reported is a regular answer too. For a request that only reads
- * the record, every outcome is 200.
+ * Returns the status for an outcome: 202 while there is none, otherwise 200, because a failure that the client reported
+ * is a regular answer too. Null for the outcomes in UNPROVEN, whose response is a problem. If the request only reads
+ * the record, every outcome has the status 200.
  */
 export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | null {
   if (outcome === null) return 202;
@@ -95,8 +100,8 @@ export function statusOfOutcome(outcome: unknown, reads: boolean): 200 | 202 | n
 }
 
 /**
- * Answers an invocation: a problem with the status of its code, mostly 504, if the request waited and the outcome is in
- * UNPROVEN; otherwise the invocation.
+ * Answers an invocation. If the request waited and the outcome is in UNPROVEN, the answer is a problem with the status
+ * of its code, usually 504. Otherwise the answer is the invocation.
  */
 function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boolean): Answer {
   const { outcome, error } = members;
@@ -109,10 +114,10 @@ function invocationAnswer(members: Readonly<Record<string, unknown>>, reads: boo
 }
 
 /**
- * Renames the parameters in faults of resolvers to their wire names. A resolver knows only the GraphQL argument that a
- * value went into.
+ * Replaces the parameters in the faults that resolvers reported by their wire names, because resolvers know only the
+ * names of GraphQL arguments.
  */
-function inWireNames(inputs: ReadonlyMap<string, Input>, explained: Explained): Explained {
+function inWireNames(inputs: ReadonlyMap<string, Input>, explained: ProblemDetails): ProblemDetails {
   const { errors } = explained;
   if (!errors || errors.length === 0) return explained;
   const renamed = errors.map(({ parameter, detail }): InputError => ({

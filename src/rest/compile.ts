@@ -1,6 +1,6 @@
 /**
- * Compiles the operation documents into routes, finds the route of a path, and checks who may use it. The documents are
- * compiled once, at start; every fault in them is reported.
+ * Compiles the operation documents into routes at start, and reports every fault in them; finds the route of a path,
+ * and checks who may use it.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,20 +43,21 @@ export type Route = Pick<
 > & {
   readonly id: string;
   readonly summary: string | null;
-  /** Whether the operation is a mutation. A mutation may wait, and stops waiting when its caller hangs up. */
+  /** Whether the operation is a mutation. Only mutations may wait, and they stop waiting when the caller hangs up. */
   readonly mutates: boolean;
   readonly inputs: ReadonlyMap<string, Input>;
   readonly bodyShape: Shape;
   readonly body: Body;
   readonly itemRefusal: ItemRefusal | null;
-  /** Null if the text around the body is not fixed. */
+  /** The fixed JSON text around the body in the data; null if that text is not fixed. */
   readonly around: Around | null;
   readonly plan: Plan;
 };
 
 /**
- * Compiles documents into routes, each validated against the schema and compiled once. Throws `internal` with every
- * fault of every document, so the relay does not start with a document that names something that the schema lacks.
+ * Compiles documents into routes. Each document is validated against the schema and compiled once. Throws `internal`
+ * with all faults of all documents, so that the relay does not start if a document uses something that the schema does
+ * not have.
  */
 export function compileRoutes(
   schema: GraphQLSchema,
@@ -148,7 +149,9 @@ function checkForUsers(schema: GraphQLSchema, { forUsers }: RestDirective, repor
   }
 }
 
-/** Reports routes of one method whose paths differ only in parameter names: only one could be reached. */
+/**
+ * Reports routes of one method whose paths differ only in parameter names, because only one of them could be reached.
+ */
 function findTwins(routes: readonly Route[], faults: InputError[]): void {
   const seen = new Map<string, Route>();
   for (const route of routes) {
@@ -162,13 +165,16 @@ function findTwins(routes: readonly Route[], faults: InputError[]): void {
 /** The text of one file of operations; `name` is the file name. */
 export type DocumentText = { readonly name: string; readonly text: string };
 
-/** Reads the documents that ship with callboard. Each operation in them is a route. */
+/** Reads the operation documents that ship with callboard. Each operation in them becomes a route. */
 export function readOperations(folder: string = join(import.meta.dirname, 'operations')): readonly DocumentText[] {
   const names = readdirSync(folder).filter((name) => name.endsWith('.graphql'));
   return names.sort().map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
 }
 
-/** The checks of access, before the rest of a request is read. Resolvers check whether a grant covers a session. */
+/**
+ * The checks of access, which run before the rest of a request is read. Whether a grant covers a session is checked
+ * later, by resolvers.
+ */
 const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = {
   ADMIN: requireAdmin,
   INVOKE: (requester) => requireScope(requester, 'invoke'),
@@ -178,19 +184,19 @@ const CHECKS: Readonly<Record<Access, (requester: Principal | null) => void>> = 
   OPEN: () => {},
 };
 
-/** Who may use a route, and the GraphQL field that answers users instead. */
+/** Who may use a route, and the GraphQL field that answers users in its place. */
 type RouteAccess = Pick<RestDirective, 'access' | 'forUsers'>;
 
 /**
- * Throws `unauthenticated` or `forbidden` if the requester may not use the route. For a user on a route of
- * administrators, the message names the GraphQL field that answers users, if there is one.
+ * Throws `unauthenticated` or `forbidden` if the requester may not use the route. If a user requests a route for
+ * administrators, the message names the GraphQL field for users, if there is one.
  */
 export function checkAccess({ access, forUsers }: RouteAccess, requester: Principal | null): void {
   if (access === 'ADMIN' && requester?.kind === 'user') fail('forbidden', accessWords({ access, forUsers }));
   CHECKS[access](requester);
 }
 
-/** Describes in words who may use a route, for the operation's description in the OpenAPI document. */
+/** Returns a sentence about who may use a route, for the OpenAPI document. */
 export function accessWords({ access, forUsers }: RouteAccess): string {
   const words = ACCESS_WORDS[access];
   return forUsers === null ? words : `${words} GraphQL answers users about their own data: field \`${forUsers}\`.`;
@@ -211,26 +217,29 @@ type Resource = {
   readonly routes: ReadonlyMap<string, Route>;
   readonly allow: string;
 };
-/** A resource and the path parameters, which are still percent-encoded. */
+/** A resource with the values of the path parameters, still percent-encoded. */
 export type Match = { readonly resource: Resource; readonly path: Readonly<Record<string, string | undefined>> };
 
 /**
- * The most characters of a path parameter. They are more than any request line that node:http accepts, so the router
- * never refuses a parameter for its length: the readers of inputs check it.
+ * The maximum length of a path parameter. It exceeds the longest request line that node:http accepts, so the router
+ * never refuses a parameter for its length. The readers of inputs check the length.
  */
 const LONGEST_PARAMETER = 100_000;
 
-/** Returns a function that finds the resource of a path, for any method. No path of a route ends with a slash. */
+/**
+ * Returns a function that finds the resource of a path, whatever the method. No route has a path that ends with a
+ * slash.
+ */
 export function createRouter(routes: readonly Route[]): (path: string) => Match | null {
   const router = findMyWay({ maxParamLength: LONGEST_PARAMETER });
   for (const [template, routesOfPath] of Map.groupBy(routes, ({ path }) => path)) {
     router.on('GET', template.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, resourceOf(template, routesOfPath));
   }
   return (path) => {
-    // The router would take the end of `/users/` for an empty parameter.
+    // Without this check, the router would match `/users/` with an empty parameter.
     if (path.endsWith('/')) return null;
-    // The router rejects a malformed escape without saying where it is. With every `%` escaped once more, each
-    // parameter reaches the reader of its input still encoded.
+    // The router would reject malformed percent-encoding without naming the parameter. So every `%` is encoded once
+    // more, and each reader of an input gets its parameter still encoded.
     const found = router.find('GET', path.includes('%') ? path.replaceAll('%', '%25') : path);
     if (found === null) return null;
     const resource: Resource = found.store;

@@ -1,7 +1,10 @@
 /** The `@rest` directive: its definition, and how it is read from a document. */
 import { Kind, type OperationDefinitionNode } from 'graphql';
 
-/** Who may use a route. Checked before the rest of the request is read. It can only narrow what the resolvers allow. */
+/**
+ * Who may use a route. This is checked before the rest of the request is read. It may restrict what the resolvers
+ * allow, but never extend it.
+ */
 const ACCESSES = ['ADMIN', 'INVOKE', 'HOST', 'GRANT', 'ANY', 'OPEN'] as const;
 export type Access = (typeof ACCESSES)[number];
 
@@ -9,7 +12,10 @@ const METHOD_OF = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as 
 type MethodArgument = keyof typeof METHOD_OF;
 export type Method = (typeof METHOD_OF)[MethodArgument];
 
-/** The directive as SDL, to validate documents: it is not in the served schema, and execution ignores it. */
+/**
+ * The directive as SDL. It is used only to validate documents: the served schema does not contain it, and execution
+ * ignores it.
+ */
 export const REST_SDL = `
 "Serves this operation as a route. Exactly one of get, post, put and delete names its path."
 directive @rest(
@@ -37,7 +43,7 @@ directive @rest(
 enum RestAccess { ${ACCESSES.join(' ')} }
 `;
 
-/** The `@rest` directive of one operation, with the meaning that REST_SDL gives to each argument. */
+/** The `@rest` directive of one operation. REST_SDL describes each argument. */
 export type RestDirective = {
   readonly method: Method;
   /** The path template, with `{name}` for each path parameter. */
@@ -49,16 +55,16 @@ export type RestDirective = {
   readonly waitsBy: string | null;
   readonly forUsers: string | null;
   readonly streams: boolean;
-  /** Whether the answer is 201: the request makes what the answer names. */
+  /** Whether the status is 201, because the request creates what the answer contains. */
   readonly creates: boolean;
 };
 
-/** Receives each fault of a document as text. Compilation continues, to find the other faults. */
+/** Receives each fault of a document as text. Compilation goes on after it, to find further faults. */
 export type ReportFault = (fault: string) => void;
 
 const PATH = /^(\/([a-z0-9_.-]+|\{[a-z][a-z0-9_]*\}))+$/;
 
-/** Reads the directive of an operation. Null when the operation cannot be a route; the reason has been reported. */
+/** Reads the directive of an operation. Null if the operation cannot be a route; then the reason was reported. */
 export function readDirective(operation: OperationDefinitionNode, report: ReportFault): RestDirective | null {
   const given = argumentsOf(operation);
   if (given === null) return (report('it has no @rest directive'), null);

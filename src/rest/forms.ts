@@ -1,6 +1,6 @@
 /**
- * The REST forms of GraphQL scalars and enums, with which inputs are read and described; and the rules of core for texts
- * and lists, as JSON Schemas for the OpenAPI document alone.
+ * Defines how GraphQL scalars and enums are written in REST, for reading inputs and describing them; and states core's
+ * rules for texts and lists as JSON Schemas, for the OpenAPI document only.
  */
 import { isEnumType, type GraphQLEnumType, type GraphQLScalarType } from 'graphql';
 import { CONTROL_CHARS, ID_PATTERN, NAME_PATTERN, hasAtMost } from '../core/ids.ts';
@@ -26,10 +26,10 @@ import {
 } from '../core/limits.ts';
 import { RESERVED_EVENTS, RESERVED_PREFIX } from '../core/sites/site-definition.ts';
 
-/** A JSON Schema (2020-12, as OpenAPI 3.1 takes it). */
+/** A JSON Schema (2020-12, the dialect of OpenAPI 3.1). */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** The key under which a schema keeps the name of its component. It does not appear in JSON. */
+/** The key under which a schema stores its component. It is a symbol, so it does not appear in JSON. */
 const COMPONENT = Symbol('component');
 
 type SchemaComponent = { readonly name: string; readonly schema: JsonSchema };
@@ -47,8 +47,8 @@ export function componentOf(schema: Reference): SchemaComponent | undefined {
 }
 
 /**
- * Returns a schema that also accepts null. A schema without `type`, `anyOf` and component accepts null already and
- * stays as it is.
+ * Returns a schema that accepts null too. A schema without `type`, `anyOf` or component already does and is returned
+ * unchanged.
  */
 export function orNull(schema: JsonSchema): JsonSchema {
   const { description, default: preset, ...rest } = schema;
@@ -61,15 +61,15 @@ export function orNull(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * What core requires of an argument in addition to its GraphQL type. `schema`: of a value, or of each item of a list.
- * `list`: how many items a list has.
+ * What core requires of an argument besides its GraphQL type. `schema`: for a value, or for each item of a list.
+ * `list`: the allowed number of items.
  */
 type Rule = { readonly schema?: JsonSchema; readonly list?: JsonSchema };
 
 const USER_CHARS = `[^/${CONTROL_CHARS}]`;
 const USER_CHARS_BUT_SPACE = `[^/\\s${CONTROL_CHARS}]`;
 const SEGMENT = `(?!\\.{1,2}(?:/|$))${ID_PATTERN}`;
-/** A user may be neither `.` nor `..`, which addresses drop. */
+/** Excludes the users `.` and `..`, because URLs drop such path segments. */
 const NO_DOTS = '(?!\\s*\\.{1,2}\\s*(?:/|$))';
 const MORE_SEGMENTS = `{0,${STREAM_SUFFIX_SEGMENTS - 1}}`;
 const SUFFIX_CHARS = STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1);
@@ -116,7 +116,8 @@ const REASON: Rule = { schema: { type: 'string', minLength: 1, maxLength: MAX_RE
 const TITLE: Rule = { schema: { type: 'string', minLength: 1, maxLength: TITLE_MAX_CHARS } };
 const KIND: Rule = { schema: { type: 'string', const: 'event' } };
 /**
- * Params of an invocation. Names that begin with `__cooperative_site_`, in upper or lower case, are the relay's own.
+ * The rule for the params of an invocation. Names that begin with `__cooperative_site_`, in upper or lower case, are
+ * reserved for the relay.
  */
 const PARAMS: Rule = {
   schema: {
@@ -125,7 +126,7 @@ const PARAMS: Rule = {
     propertyNames: { pattern: `^(?!${anyCase('__cooperative_site_')})` },
   },
 };
-/** The rule of a list of labels. In a query, commas separate them. */
+/** The rule for a list of labels. In a query, labels are separated by commas. */
 const LABELS: Rule = {
   ...text('Label', 'A label of a connection: `key=value`.', {
     minLength: 2,
@@ -139,8 +140,8 @@ const FILTER_TEXT: Rule = { schema: { type: 'string', minLength: 1, maxLength: F
 const SITE_LIST = { maxItems: SITE_NAMES };
 
 /**
- * The rule of each argument and input field by its GraphQL name, which has one meaning in the whole schema. A field whose
- * name has another meaning names the entry here by its extension `rule`.
+ * The rule for each argument and input field, by its GraphQL name. A name has the same rule in the whole schema; a
+ * field for which another rule applies names it in its extension `rule`.
  */
 const RULES: Readonly<Record<string, Rule>> = {
   ...sameRule(USER, 'userId', 'owner'),
@@ -195,35 +196,41 @@ function anyCase(word: string): string {
   return word.replaceAll(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }
 
-// Gives the JSON form and the JSON Schema of GraphQL scalars and enums.
+// Converts and describes the values of GraphQL scalars and enums.
 
-/** What an argument requires besides its GraphQL type: inclusive bounds, and the rule of core. */
+/** The requirements for an argument besides its GraphQL type: inclusive bounds, and the rule of core. */
 export type Bounds = { readonly minimum?: number; readonly maximum?: number; readonly rule?: Rule | undefined };
 
 /**
- * The REST form of a scalar or enum. Values are read into the form that resolvers receive; a value of another type is
- * read as undefined.
+ * How a scalar or enum is read and described in REST. A value is converted to the form that resolvers receive; a value
+ * of a wrong type is read as undefined.
  */
 export type Leaf = {
   readonly schema: JsonSchema;
   readonly expected: string;
-  /** Reads the text of a path segment or a query value. Null: the type has no form in a path or a query. */
+  /** Reads the text of a path segment or a query value. Null: the type cannot be used in a path or a query. */
   readonly fromText: ((raw: string) => unknown) | null;
   readonly fromJson: (value: unknown) => unknown;
-  /** What `fromJson` receives: a parsed value, or JSON text where the value passes through. */
+  /**
+   * What `fromJson` receives: a parsed value (`plain`), or unparsed JSON text (`text`), for values that are passed
+   * through.
+   */
   readonly shape: 'plain' | 'text';
 };
 
-/** The greatest Int of GraphQL. */
+/** The maximum Int of GraphQL. */
 const INT32 = 2_147_483_647;
-/** The most characters of an id. */
+/** The maximum length of an id, in characters. */
 const ID_CHARS = 512;
-/** The most characters of a text: long enough for a cursor that contains the longest names. */
+/** The maximum length of a text, in characters. It suffices for a cursor that contains the longest names. */
 const TEXT_CHARS = 4096;
-/** The last and the first accepted time, in epoch milliseconds: RFC 3339 years have four digits. */
+/**
+ * The last and the first accepted time, in epoch milliseconds. They bound the years that RFC 3339 can write with four
+ * digits.
+ */
 const LAST_TIME = 253_402_300_799_999;
 const FIRST_TIME = -62_135_596_800_000;
-/** Matches times of the years 0001 to 9999, without leap seconds, with at most nanoseconds and any offset. */
+/** Matches times in the years 0001 to 9999 with any offset and at most nanoseconds, but without leap seconds. */
 const TIME_PATTERN =
   '^(?!0000)\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
 const RFC3339 = new RegExp(TIME_PATTERN);
@@ -265,13 +272,13 @@ const SCALARS: Readonly<Record<string, (bounds: Bounds) => Leaf>> = {
   }),
 };
 
-/** Returns the REST form of a scalar or enum. Null when REST has no form for it. */
+/** Returns how a scalar or enum is read and described in REST. Null if REST does not support the type. */
 export function leafOf(type: GraphQLScalarType | GraphQLEnumType, bounds: Bounds = {}): Leaf | null {
   if (isEnumType(type)) return enumLeaf(type);
   return Object.hasOwn(SCALARS, type.name) ? (SCALARS[type.name]?.(bounds) ?? null) : null;
 }
 
-/** Returns the wire words of an enum, which are its internal values. */
+/** Returns the wire words of an enum, which the schema uses as its internal values. */
 function wireWords(type: GraphQLEnumType): readonly string[] {
   return type.getValues().map(({ value }) => String(value));
 }
@@ -281,7 +288,7 @@ export function enumSchema(type: GraphQLEnumType): JsonSchema {
   return { type: 'string', ...description, enum: wireWords(type) };
 }
 
-/** Creates the form of an enum. A request carries wire words, which are also what resolvers receive. */
+/** Creates the REST form of an enum. Requests contain wire words, and resolvers receive them unchanged. */
 function enumLeaf(type: GraphQLEnumType): Leaf {
   const words = wireWords(type);
   const known = new Set<unknown>(words);
@@ -307,7 +314,7 @@ function intLeaf({ minimum = -INT32 - 1, maximum = INT32 }: Bounds): Leaf {
   };
 }
 
-/** Creates the form of a text. It checks the length only; core checks the rest. */
+/** Creates the REST form of a text. It checks only the length; core checks the rest. */
 function textLeaf(longest: number, rule: Rule | undefined): Leaf {
   const check = (text: string) =>
     text.length > 0 && hasAtMost(text, longest) && text.isWellFormed() ? text : undefined;
@@ -331,7 +338,8 @@ function fromRfc3339(text: string): number | undefined {
   // bound.
   const day = text.slice(0, 10);
   const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
-  // An offset can move a time of the first or the last day out of the years that have four digits.
+  // With its offset, a time on the first or last day may fall outside the years with four digits. It is then moved to
+  // the nearest accepted time.
   return exists ? Math.min(Math.max(ms, FIRST_TIME), LAST_TIME) : undefined;
 }
 

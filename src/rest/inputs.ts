@@ -28,39 +28,44 @@ import { absenceOf } from '../graphql/variables-coercion.ts';
 import { type RestDirective, pathParameters, type ReportFault } from './directive.ts';
 import { leafOf, named, orNull, ruleOf, snakeCase, type Bounds, type JsonSchema, type Leaf } from './forms.ts';
 
-/** The faults of one request, bounded in number and length. */
+/** Collects the faults of one request. Their number and length are limited. */
 export type Faults = { readonly list: readonly InputError[]; add(parameter: string, detail: string): void };
 
-/** Converts a value of a request into the value that resolvers receive. */
+/** Converts a value in a request into the form that resolvers receive. */
 type Reader<From> = {
   readonly schema: JsonSchema;
-  /** Returns the value. Reports each fault to `faults`, under the name `at`. */
+  /** Returns the converted value. Reports each fault to `faults`, for the parameter `at`. */
   read(value: From, at: string, faults: Faults): unknown;
 };
 
 /**
- * Reads a member of a body. `shape` says how its JSON text is built into the value that `read` gets (see `Shape`):
+ * Reads a member of a body. `shape` defines how much of the member's JSON text is parsed before `read` gets it (see
+ * `Shape`):
  *
- * - `plain`: parsed. Most scalars and the enums.
- * - `text`: kept as text. The scalar JSON, whose payloads the relay only forwards.
- * - `{ members, others }`: an input object. Unknown members (`others`) are parsed too, so that `read` can refuse them.
- * - `{ item }`: a list, or a single value, which is read as a list with one item.
- * - `skipped`: nothing is built. Only for a type without a REST form, which is a fault of the document.
+ * - `plain`: the value is parsed. For most scalars and for enums.
+ * - `text`: the value stays text. For the scalar JSON, whose payloads the relay only forwards.
+ * - `{ members, others }`: for an input object. Unknown members (`others`) are parsed too, so that `read` can refuse
+ *   them.
+ * - `{ item }`: for a list. A single value is read as a list with one item.
+ * - `skipped`: the value is ignored. Only for a type that REST does not support, which is a fault of the document.
  */
 type JsonInput = Reader<unknown> & { readonly shape: Shape };
 
-/** Reads a parameter of a path or a query. `list`: whether its text holds several values, separated by commas. */
+/** Reads a parameter of a path or a query. `list`: whether the text contains several values, separated by commas. */
 type TextInput = Reader<string> & { readonly list: boolean };
 
-/** One variable of a document and the part of the request that it is read from. */
+/** A variable of an operation, with the part of the request from which it is read. */
 export type Input = {
   readonly name: string;
   readonly required: boolean;
   readonly description: string | null;
   readonly schema: JsonSchema;
-  /** The value, as resolvers receive it, when the request does not give one; undefined when there is none. */
+  /** The value if the request gives none, in the form that resolvers receive; undefined if there is no default. */
   readonly defaultValue: unknown;
-  /** The GraphQL argument or input field that the variable goes into. Errors of resolvers use this name. */
+  /**
+   * The GraphQL argument or input field in which the operation uses the variable. Errors of resolvers contain this
+   * name.
+   */
   readonly goesInto: string | null;
 } & (({ readonly place: 'path' | 'query' } & TextInput) | ({ readonly place: 'body' } & JsonInput));
 
@@ -73,7 +78,10 @@ export type OperationSource = {
   readonly directive: RestDirective;
 };
 
-/** Returns the variables of a document as parameters and body members. Reports those whose type has no REST form. */
+/**
+ * Returns the variables of an operation as parameters and body members. Reports variables whose type REST does not
+ * support.
+ */
 export function readInputs(source: OperationSource, report: ReportFault): readonly Input[] {
   const uses = usesOf(source);
   const onPath = pathParameters(source.directive.path);
@@ -89,7 +97,7 @@ export function readInputs(source: OperationSource, report: ReportFault): readon
   return inputs;
 }
 
-/** Returns how a request body is built: each input has the shape of its member (`JsonInput`). */
+/** Returns the shape of a request body, which contains the shape of each input (see `JsonInput`). */
 export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shape {
   const shapes = inputs.flatMap((input): (readonly [string, Shape])[] =>
     input.place === 'body' ? [[input.name, input.shape]] : [],
@@ -98,7 +106,9 @@ export function bodyShape(inputs: readonly Input[], bodyAs: string | null): Shap
   return bodyAs === null ? { members, others: 'plain' } : (members.get(bodyAs) ?? 'plain');
 }
 
-/** Whether a route reads its inputs from the body. POST and PUT do; GET and DELETE read them from the query. */
+/**
+ * Whether a route reads its inputs from the body. This is so for POST and PUT; GET and DELETE read them from the query.
+ */
 export function takesBody({ method }: Pick<RestDirective, 'method'>): boolean {
   return method === 'POST' || method === 'PUT';
 }
@@ -130,7 +140,7 @@ function readInput(
   return { ...common, ...input, place, schema: shown(input.schema) };
 }
 
-/** Returns the first argument or input field that uses each variable, fragments included. */
+/** Returns, for each variable, the first argument or input field that uses it, including those in fragments. */
 function usesOf({ schema, document }: OperationSource): ReadonlyMap<string, Use> {
   const uses = new Map<string, Use>();
   const info = new TypeInfo(schema);
@@ -184,7 +194,7 @@ function leafReader<From>({ schema, expected }: Leaf, convert: (value: From) => 
   };
 }
 
-// Converts JSON members of a body.
+// Reads JSON values of a body.
 
 type JsonPlace = { readonly report: ReportFault; readonly inside: readonly string[]; readonly bounds: Bounds };
 type Member = ReturnType<typeof absenceOf> & { readonly field: string; readonly input: JsonInput };
@@ -192,10 +202,10 @@ type Member = ReturnType<typeof absenceOf> & { readonly field: string; readonly 
 const NO_JSON: JsonInput = { schema: {}, shape: 'skipped', read: () => undefined };
 
 /**
- * Returns what a field or argument of the schema requires besides its type: the bounds that it declares, and the rule of
- * core for its name. For example, `labels` has items of the form `key=value`, and at most LABELS_PER_FILTER of them. The
- * extension `rule` names another rule than that of the name. Nothing else is copied, because Pothos keeps objects and
- * functions of its own in `extensions`.
+ * Returns the requirements for a field or argument besides its type: the bounds that it declares, and core's rule for
+ * its name. For example, the items of `labels` have the form `key=value`, and there are at most LABELS_PER_FILTER of
+ * them. The extension `rule` selects another rule than the name would. Other extensions are ignored, because Pothos
+ * stores objects and functions of its own there.
  */
 function boundsOf(use: Pick<Use, 'name' | 'extensions'> | undefined): Bounds {
   if (use === undefined) return {};
@@ -207,7 +217,10 @@ function boundsOf(use: Pick<Use, 'name' | 'extensions'> | undefined): Bounds {
   };
 }
 
-/** Returns the JSON form of an input type: members in snake_case, enums as wire words, opaque JSON untouched. */
+/**
+ * Returns the reader of a JSON value of this type: members have names in snake_case, enums are wire words, and opaque
+ * JSON stays unchanged.
+ */
 function jsonInput(type: GraphQLInputType, place: JsonPlace): JsonInput {
   if (isNonNullType(type)) return jsonInput(type.ofType, place);
   if (isListType(type)) return jsonList(jsonInput(type.ofType, place), place.bounds);
@@ -220,7 +233,7 @@ function jsonInput(type: GraphQLInputType, place: JsonPlace): JsonInput {
   return NO_JSON;
 }
 
-/** Creates the input of a list. A single value is read as a list with one item, as in GraphQL. */
+/** Creates the reader of a list. As in GraphQL, a single value is read as a list with one item. */
 function jsonList(item: JsonInput, { rule }: Bounds): JsonInput {
   const several: JsonSchema = { type: 'array', items: item.schema, ...rule?.list };
   return {
@@ -274,7 +287,7 @@ function readMembers(
     if (!members.has(name)) faults.add(inside(name), 'unknown member');
   }
   for (const [name, { field, required, preset, input }] of members) {
-    // A null member counts as absent: its default applies.
+    // A null member counts as absent, so its default applies.
     const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
     if (given !== undefined) read[field] = input.read(given, inside(name), faults);
     else if (preset !== undefined) read[field] = preset;
@@ -283,11 +296,14 @@ function readMembers(
   return read;
 }
 
-// Converts texts of paths and queries.
+// Reads texts of paths and queries.
 
 const NO_TEXT: TextInput = { schema: {}, list: false, read: () => undefined };
 
-/** Returns the text form of an input type: scalars, enums by their wire words, and comma-separated lists of either. */
+/**
+ * Returns the reader of a text of this type: a scalar, an enum as its wire word, or a list of either, separated by
+ * commas.
+ */
 function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault): TextInput {
   if (isNonNullType(type)) return textInput(type.ofType, bounds, report);
   if (isListType(type)) return textList(textInput(type.ofType, bounds, report), bounds);
@@ -300,7 +316,7 @@ function textInput(type: GraphQLInputType, bounds: Bounds, report: ReportFault):
 }
 
 /**
- * Returns the decoded pairs of a query; a name without `=` has an empty value. Reports pairs that cannot be decoded.
+ * Returns the decoded pairs of a query. A name without `=` has an empty value. Reports pairs that cannot be decoded.
  */
 export function* queryPairs(query: string, faults: Faults): Generator<readonly [name: string, value: string]> {
   for (const part of query.split('&')) {
@@ -313,7 +329,7 @@ export function* queryPairs(query: string, faults: Faults): Generator<readonly [
   }
 }
 
-/** Decodes percent-encoding. Null when the text is not valid percent-encoded UTF-8. */
+/** Decodes percent-encoding. Null if the text is not valid percent-encoded UTF-8. */
 export function decode(text: string, plusIsSpace = false): string | null {
   const spaced = plusIsSpace ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;
@@ -332,9 +348,11 @@ function textList(item: TextInput, { rule }: Bounds): TextInput {
   };
 }
 
-/** The most faults that one answer lists: the first 32 explain a request with thousands well enough. */
+/**
+ * The maximum number of faults in one answer. The first 32 explain even a request with thousands of faults well enough.
+ */
 const MOST = 32;
-/** The most characters of a name that a fault shows: unknown names come from the request. */
+/** The maximum number of characters of a name in a fault. Unknown names come from the request and may be long. */
 const NAME_CHARS = 64;
 
 export function collectFaults(): Faults {

@@ -1,20 +1,23 @@
-/** Treats one item that was sent alone as a request of its own, so that its refusal becomes a problem response. */
+/** Answers a request that sends one item instead of a list: if the item is refused, the response is a problem. */
 import { getNullableType, isListType } from 'graphql';
 import { isRecord } from '../core/json.ts';
 import { isCode } from '../protocol/codes.ts';
 import type { ReportFault } from './directive.ts';
 import type { OperationSource } from './inputs.ts';
-import type { Explained } from './problem.ts';
+import type { ProblemDetails } from './problem.ts';
 import { findPlace, VARIANT_MEMBERS, type Body } from './response-body.ts';
 import { scopeOf } from './selection-shape.ts';
 
-/** `list`: the path in the body to the list of items. `member`: the member of an item with its refusal or null. */
+/**
+ * Where the answer has the refusals of items. `list`: the path in the body to the list of items. `member`: the name of
+ * the member in which an item has its refusal or null.
+ */
 export type ItemRefusal = { readonly list: readonly string[]; readonly member: string };
 
 /**
- * Finds where the answer of an operation lists refused items, as the argument `itemRefusal` of its `@rest` directive
- * says. Returns null if there is no such argument or no body. Reports a fault and returns null if the path does not fit
- * the document, or without `bodyAs`.
+ * Finds where the answer of an operation has refused items, from the argument `itemRefusal` of its `@rest` directive.
+ * Null if there is no such argument or no body. If the path does not fit the document, or there is no `bodyAs`, reports
+ * a fault and returns null.
  */
 export function findItemRefusal(source: OperationSource, body: Body | null, report: ReportFault): ItemRefusal | null {
   const { itemRefusal, bodyAs } = source.directive;
@@ -31,8 +34,8 @@ export function findItemRefusal(source: OperationSource, body: Body | null, repo
   return fits && bodyAs !== null ? { list, member } : null;
 }
 
-/** Returns the refusal of the only item of an answer; null when the item was not refused. */
-export function onlyItemRefusal({ list, member }: ItemRefusal, body: unknown): Explained | null {
+/** Returns the refusal of the single item in an answer; null if the item was not refused. */
+export function onlyItemRefusal({ list, member }: ItemRefusal, body: unknown): ProblemDetails | null {
   let items = body;
   for (const name of list) items = isRecord(items) ? items[name] : null;
   const [only] = Array.isArray(items) ? items : [];

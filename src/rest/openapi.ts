@@ -1,4 +1,6 @@
-/** Generates the OpenAPI document from the compiled routes. Loaded when the document is first requested. */
+/**
+ * Generates the OpenAPI document from the compiled routes. The module is loaded when the document is first requested.
+ */
 import { readFileSync } from 'node:fs';
 import type { Code } from '../core/errors.ts';
 import type { Variant } from './response-body.ts';
@@ -11,9 +13,9 @@ type OpenApiOptions = {
   readonly title: string;
   readonly version: string;
   readonly basePath: string;
-  /** The operations that no document serves. */
+  /** Operations that are not REST routes but are described in the document. */
   readonly besides: readonly Described[];
-  /** Recorded requests and answers of a relay, by operation. */
+  /** Recorded requests to a relay with their answers, by operation. */
   readonly examples: Examples;
 };
 
@@ -32,8 +34,8 @@ type Operation = JsonSchema & {
 type PathOperation = { readonly method: string; readonly path: string; readonly operation: Operation };
 
 /**
- * Builds the OpenAPI 3.1 document of the routes, generated from the documents that serve them, and of the operations in
- * `besides`. Each schema of a GraphQL type and each parameter of several operations is a component.
+ * Builds the OpenAPI 3.1 document of the routes and of the operations in `besides`. Each schema of a GraphQL type, and
+ * each parameter that several operations have, becomes a component.
  */
 export function describeRoutes(routes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
   const { title, version, basePath, besides, examples } = options;
@@ -109,7 +111,7 @@ function describeOther(other: Described): Operation {
 
 function describeParameter(input: Input, examples: Examples['parameters']): Parameter {
   const example = Object.hasOwn(examples, input.name) ? examples[input.name] : undefined;
-  // The values of an enum serve as its examples.
+  // An enum needs no example, because its values are listed in the schema.
   const shown = example !== undefined && !isEnum(input.schema);
   return {
     name: input.name,
@@ -150,22 +152,23 @@ function sorted<T>(record: Readonly<Record<string, T>>): Readonly<Record<string,
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-// Collects the schemas and parameters that an OpenAPI document names once and refers to.
+// Collects the components of the document: schemas and parameters that it defines once and refers to.
 
-/** A description of a parameter, as OpenAPI has it. */
+/** A parameter object of OpenAPI. */
 type Parameter = JsonSchema & { readonly name: string; readonly in: string };
 
-/** The suffix of the names of request bodies. */
+/** The suffix of the component names of request bodies. */
 const BODY = 'Body';
 
 /**
- * Creates `resolve`, which returns a value with a `$ref` in place of each named schema and adds those to `schemas`.
- * `owner` names the part of the document that uses the value: a second schema of a name is called `<name>Of<owner>`.
+ * Creates `resolve`, which returns a value in which each named schema is replaced by a `$ref`, and adds these schemas
+ * to `schemas`. `owner`: the name of the part of the document that uses the value. If a name already belongs to another
+ * schema, the component is called `<name>Of<owner>`.
  */
 function createComponents() {
   const schemas: Record<string, JsonSchema> = {};
   const add = (name: string, schema: JsonSchema, owner: string): string => {
-    // A body is named after its operation, but several operations may take the same body.
+    // Body components are named after an operation. If another operation has the same body, they share one component.
     const twin =
       name.endsWith(BODY) && Object.keys(schemas).find((one) => one.endsWith(BODY) && isSame(schemas[one], schema));
     if (twin) return twin;
@@ -184,14 +187,14 @@ function createComponents() {
     const whole = resolve(component.schema, owner);
     return { $ref: `#/components/schemas/${add(component.name, isSchema(whole) ? whole : {}, owner)}`, ...rest };
   };
-  // The type stays the same: only named schemas are replaced, and by schemas.
+  // The cast is safe, because only named schemas are replaced, and by other schemas.
   return { schemas, resolve: <T>(value: T, owner: string): T => resolve(value, owner) as T };
 }
 
-/** A parameter, and the tag of an operation that has it. */
+/** A parameter with the tag of one operation that has it. */
 type UsedParameter = { readonly parameter: Parameter; readonly tag: string };
 
-/** Finds the parameters that occur more than once with the same description, and names their components. */
+/** Finds the parameters that occur more than once with equal descriptions, and names a component for each. */
 function shareParameters(all: readonly UsedParameter[]) {
   const groups = Map.groupBy(all, ({ parameter }) => JSON.stringify(parameter));
   const shared = [...groups].filter(([, uses]) => uses.length > 1).sort(([, a], [, b]) => b.length - a.length);
@@ -205,7 +208,7 @@ function shareParameters(all: readonly UsedParameter[]) {
   }
   return {
     parameters,
-    /** Returns a `$ref` for a shared parameter; any other parameter as it is. */
+    /** Returns a `$ref` if the parameter is shared, otherwise the parameter itself. */
     refer(parameter: Parameter): JsonSchema {
       const name = names.get(JSON.stringify(parameter));
       return name === undefined ? parameter : { $ref: `#/components/parameters/${name}` };
@@ -213,7 +216,10 @@ function shareParameters(all: readonly UsedParameter[]) {
   };
 }
 
-/** Returns `ClientIdInPath` for a parameter of a path, else `ClientId`; `ClientIdOfContexts` if that is taken. */
+/**
+ * Returns a component name: `ClientIdInPath` for a path parameter, `ClientId` for any other, and `ClientIdOfContexts`
+ * if that name is taken.
+ */
 function freeName({ parameter, tag }: UsedParameter, taken: Readonly<Record<string, unknown>>): string {
   const name = capitalized(parameter.name) + (parameter.in === 'path' ? 'InPath' : '');
   const candidates = [name, `${name}Of${capitalized(tag)}`];
@@ -235,41 +241,41 @@ function isSame(one: JsonSchema | undefined, other: JsonSchema): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** An operation that no REST document serves. The OpenAPI document describes it beside the routes. */
+/** An operation that is not a REST route, for the OpenAPI document. */
 export type Described = JsonSchema & {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly operationId: string;
   readonly parameters?: readonly Parameter[];
   readonly responses: Readonly<Record<string, JsonSchema>>;
-  /** The statuses of its problem responses. */
+  /** The statuses with which it answers with a problem. */
   readonly problems: readonly string[];
   /** The security schemes that only this operation uses. */
   readonly securitySchemes?: Readonly<Record<string, JsonSchema>>;
 };
 
-/** A request to one operation, and the answers of a relay by status. */
+/** A request to an operation, with the answers of a relay by status. */
 type OperationExample = {
   readonly requestBody?: unknown;
   readonly responses: Readonly<Record<string, unknown>>;
 };
 
 export type Examples = {
-  /** A value for each parameter, by its wire name. */
+  /** An example value for each parameter, by wire name. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The example of each operation, by operation id. */
+  /** The example of each operation, by its operation id. */
   readonly operations: Readonly<Record<string, OperationExample>>;
 };
 
-/** An empty set of examples, for documents that do not ship with callboard. */
+/** No examples, for documents that do not ship with callboard. */
 export const NO_EXAMPLES: Examples = { parameters: {}, operations: {} };
 
-/** Reads the examples that ship with callboard. `scripts/docs/record-examples.ts` records them from a relay. */
+/** Reads the examples that ship with callboard. `scripts/docs/record-examples.ts` recorded them from a relay. */
 export function readExamples(): Examples {
   return JSON.parse(readFileSync(new URL('../../generated/openapi-examples.json', import.meta.url), 'utf8'));
 }
 
-// Describes the answers of routes: each status, its schema and its examples.
+// Describes the responses of routes: for each status the schema and examples.
 
 type Responses = Readonly<Record<string, JsonSchema>>;
 
@@ -279,7 +285,7 @@ const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
 };
 
-/** The problem responses by status, each a component of the document. */
+/** The problem responses, by status. Each becomes a component of the document. */
 const PROBLEMS: Readonly<Record<string, ProblemStatus>> = {
   400: {
     name: 'BadRequest',
@@ -338,10 +344,10 @@ const PROBLEMS: Readonly<Record<string, ProblemStatus>> = {
   },
 };
 
-/** The component for each status that only the HTTP server itself sends, such as 408 and 431. */
+/** The component for those statuses that only the HTTP server itself sends, such as 408 and 431. */
 const OTHER_PROBLEM = 'OtherProblem';
 
-/** Returns the components that `problems` refers to, for these statuses. */
+/** Returns the response components for these statuses, to which `problems` refers. */
 function problemComponents(statuses: ReadonlySet<string>): Responses {
   const used = Object.entries(PROBLEMS).filter(([status]) => statuses.has(status));
   return {
@@ -360,14 +366,14 @@ function problemComponent(status: number, { says, example: [code, detail] }: Pro
   };
 }
 
-/** Returns references to the problem responses of these statuses, and to the problem response of the HTTP server. */
+/** Returns references to the problem responses of these statuses, and to that of the HTTP server. */
 function problems(statuses: readonly string[]): Responses {
   const refer = (name: string): JsonSchema => ({ $ref: `#/components/responses/${name}` });
   const listed = statuses.map((status) => [status, refer(PROBLEMS[status]?.name ?? OTHER_PROBLEM)]);
   return { ...Object.fromEntries(listed), default: refer(OTHER_PROBLEM) };
 }
 
-/** Returns the statuses in PROBLEMS that the route can answer with. */
+/** Returns those statuses in PROBLEMS with which the route may answer. */
 function problemStatuses(route: Route): readonly string[] {
   const missing = route.mutates || route.body.nullable || namesSomething(route);
   const invokes = route.body.variants.some(({ kind }) => kind === 'invocation');
@@ -384,20 +390,22 @@ function problemStatuses(route: Route): readonly string[] {
 
 const INVOCATION = 'An admitted invocation, as its caller sees it. With its ids the command can be awaited again.';
 
-/** Whether several clients may have the thing that the path names, so that a parameter names the client. */
+/**
+ * Whether the path names something that several clients may have, so that a parameter must say which client is meant.
+ */
 function mayBeAmbiguous({ path, inputs }: Route): boolean {
   const client = [...inputs.values()].some(({ goesInto }) => goesInto === 'clientId');
   return client && path.includes('{') && !path.includes('{client_id}');
 }
 
-/** Whether a request can name something that does not exist, or that its requester may not see. */
+/** Whether a request may name something that does not exist or that the requester may not see. */
 function namesSomething({ path, access, inputs }: Route): boolean {
   const targets = [...inputs.values()].map(({ goesInto }) => goesInto);
   if (path.includes('{') || targets.includes('stream')) return true;
   return access !== 'ADMIN' && (targets.includes('userId') || targets.includes('owner'));
 }
 
-/** Returns the answers of a route. `examples`: an answer of a relay for each status. */
+/** Returns the responses of a route. `examples`: an example answer for each status. */
 function describeResponses(route: Route, examples: Readonly<Record<string, unknown>>): Responses {
   const successes =
     route.body.variants.length === 0 ? { '200': success('Found.', [route.body.schema]) } : describeVariants(route);
@@ -450,7 +458,7 @@ function problemResponse(description: string, content: JsonSchema): JsonSchema {
 const EVENTS =
   'With `Accept: text/event-stream`, once the wait begins: `admitted` with the id of the command, `progress` for each report of the client (the id of the event is the number of the report; a gap means that reports are missing), and `answer` with the `status` and the `body` of the response that it replaces.';
 
-/** Adds the event stream to the response of a call. */
+/** Adds the event stream as a second content type to the response of a call. */
 function withEvents(response: JsonSchema = {}): JsonSchema {
   const content = {
     ...(response['content'] ?? {}),

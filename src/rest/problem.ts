@@ -1,4 +1,4 @@
-/** Builds problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
+/** Creates problem documents (RFC 9457), and defines their members, statuses and JSON Schema. */
 import type { CallboardError, Code, InputError } from '../core/errors.ts';
 import { RECORDED_SHARE, SCOPE_SHARE, SHARE_NAMES } from '../core/shares/share-bounds.ts';
 import { callboardErrorOf, type Mask } from '../graphql/execute/mask.ts';
@@ -6,17 +6,17 @@ import { CODES, isCode, statusOf } from '../protocol/codes.ts';
 import type { Inserts } from '../web/reply.ts';
 import { named } from './forms.ts';
 
-/** What a problem tells the requester. `id` also identifies the log entry that holds the cause. */
-export type Explained = {
+/** What a problem document states. `id`: identifies the log entry that has the cause. */
+export type ProblemDetails = {
   readonly code: Code;
   readonly detail: string;
   readonly status?: number;
   readonly id?: string;
   readonly errors?: readonly InputError[];
   readonly retryAfterMs?: number;
-  /** The name of the share that is used up (core/shares/shares.ts), or `inbound`. */
+  /** The name of the share that is used up (core/shares/shares.ts), or `inbound`, the limit on bytes per second. */
   readonly share?: string;
-  /** The members that describe the command concerned, if there is one. */
+  /** Members that describe the command that the problem is about, if there is one. */
   readonly command?: Readonly<Record<string, unknown>>;
 };
 
@@ -24,19 +24,19 @@ export type Explained = {
 export type Answer = {
   readonly status: number;
   readonly body: unknown;
-  /** The JSON text that is sent instead of `body`. */
+  /** The JSON text of the body; if present, it is sent instead of `body`. */
   readonly text?: string;
-  /** Whether `text` may hold characters beyond ASCII. */
+  /** Whether `text` may contain characters beyond ASCII. */
   readonly nonAscii?: boolean;
-  /** The bytes that `text` refers to. */
+  /** The bytes to which `text` refers (web/reply.ts). */
   readonly inserts?: Inserts;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** Creates a problem response (RFC 9457). Its type is always `about:blank`; programs read `code`. */
-export function problem(explained: Explained): Answer {
+/** Creates a problem response (RFC 9457). `type` is always `about:blank`, because programs decide by `code`. */
+export function problem(explained: ProblemDetails): Answer {
   const { code, detail, id, errors, command, share } = explained;
   const status = explained.status ?? problemStatus(code);
   const title = titleOf(code);
@@ -55,7 +55,7 @@ export function problem(explained: Explained): Answer {
 }
 
 /** Converts a CallboardError into the members of a problem. */
-export function explainError(error: CallboardError): Explained {
+export function explainError(error: CallboardError): ProblemDetails {
   const { errors, retryAfterMs, command, share } = error.details;
   return {
     code: error.code,
@@ -70,8 +70,8 @@ export function explainError(error: CallboardError): Explained {
   };
 }
 
-/** Returns one `invalid_argument` with every fault. */
-export function invalidInput(faults: readonly InputError[]): Explained {
+/** Returns a single `invalid_argument` that contains all faults. */
+export function invalidInput(faults: readonly InputError[]): ProblemDetails {
   return { code: 'invalid_argument', detail: detailOf(faults), errors: faults };
 }
 
@@ -79,7 +79,7 @@ export function detailOf(faults: readonly InputError[]): string {
   return faults.map(({ parameter, detail }) => `${parameter}: ${detail}`).join('; ');
 }
 
-/** Returns the status of a problem; that of `internal` for a code that belongs only inside a 200 answer. */
+/** Returns the HTTP status of a problem. A code that has no error status gets the status of `internal`. */
 function problemStatus(code: Code): number {
   const status = statusOf(code);
   return status < 400 ? statusOf('internal') : status;
@@ -96,7 +96,7 @@ function headersOf(status: number, retryAfterMs: number | undefined): Readonly<R
   return { 'retry-after': String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
 
-/** The limit on the bytes per second of a user: no share, but refused with the same code. */
+/** The name of the limit on a user's bytes per second. It is not a share, but a refusal by it has the same code. */
 const INBOUND = 'inbound';
 
 const FAULT_SCHEMA = named('InvalidInput', {
@@ -108,23 +108,23 @@ const FAULT_SCHEMA = named('InvalidInput', {
   },
 });
 
-/** The codes of GraphQL requests, which are not answered with problems. */
+/** The codes that occur only in GraphQL requests, which are never answered with problems. */
 const OF_GRAPHQL: ReadonlySet<Code> = new Set([
   'graphql_parse_failed',
   'graphql_validation_failed',
   'persisted_query_not_supported',
 ]);
 
-/** Returns the codes of problems with this status; all codes of problems if none is given. */
+/** Returns the codes of problems with this status, or the codes of all problems if `status` is null. */
 export function problemCodes(status: number | null = null): readonly Code[] {
   const codes = Object.keys(CODES).filter(isCode);
   const found = codes.filter((code) => !OF_GRAPHQL.has(code) && statusOf(code) >= 400);
   if (status === null) return found;
-  // A token whose subject is not a valid user id is answered with 401.
+  // 401 is the status for a token whose subject is not a valid user id.
   return found.filter((code) => statusOf(code) === status || (status === 401 && code === 'invalid_user'));
 }
 
-/** A problem about a command also has members that describe the command. */
+/** The JSON Schema of a problem. A problem about a command has further members, which describe the command. */
 export const PROBLEM_SCHEMA = named('Problem', {
   type: 'object',
   description: 'Why the request was refused or failed (RFC 9457).',
@@ -145,17 +145,21 @@ export const PROBLEM_SCHEMA = named('Problem', {
   },
 });
 
-/** Converts an error of execution. One that is not meant for requesters becomes `internal` and is logged. */
-export type Explain = (error: unknown) => Explained;
+/**
+ * Converts an error of execution into the members of a problem. An error that requesters must not see is logged and
+ * becomes `internal`.
+ */
+export type Explain = (error: unknown) => ProblemDetails;
 
-/** Creates an `Explain` that shows only what the mask lets pass. */
+/** Creates an `Explain` that shows only those errors that the mask permits. */
 export function createExplain(mask: Mask): Explain {
   return (error) => {
     const shown = mask(error);
     const known = callboardErrorOf(shown);
     if (known) return explainError(known);
     const { code, id, errors } = shown.extensions;
-    // The documents are ours and valid, so an error of graphql-js can only be about what the requester sent.
+    // The documents are the relay's own and valid, so an error of graphql-js without a code can only be about the
+    // request's input.
     if (!isCode(code)) return { code: 'invalid_argument', detail: shown.message };
     return {
       code,

@@ -1,4 +1,4 @@
-/** Finds the response body in the data of an operation, when the route is compiled. */
+/** Finds which part of an operation's data is the response body, when a route is compiled. */
 import {
   Kind,
   getNamedType,
@@ -25,23 +25,26 @@ import {
   objectShape,
 } from './selection-shape.ts';
 
-/** Where the response body is found in the data of an execution, and what type it has. */
+/** Where the data of an execution contains the response body, and what type the body has. */
 export type Body = {
-  /** The response names on the way from the root of the data down to the body. */
+  /** The response names that lead from the root of the data to the body. */
   readonly path: readonly string[];
   readonly type: GraphQLOutputType;
   readonly nodes: readonly FieldNode[];
-  /** The possible object types of a union or interface, which `__typename` tells apart; empty for any other type. */
+  /**
+   * If the body's type is a union or interface, its possible object types, which `__typename` distinguishes; otherwise
+   * empty.
+   */
   readonly variants: readonly Variant[];
-  /** Whether a field on the path, the last one included, can be null. When one is null, the answer is a 404. */
+  /** Whether any field on the path, including the last one, can be null. If one is null, the answer is a 404. */
   readonly nullable: boolean;
-  /** The JSON Schema of the value. Empty when there are variants. */
+  /** The JSON Schema of the body; empty if there are variants. */
   readonly schema: JsonSchema;
 };
 
 /**
- * An object type that the body may have. `kind` decides the answer. `refusal`: a problem, by its code. `invocation`: a
- * status by its outcome. `plain`: 200. `created`: 201.
+ * One of the object types that the body may have. `kind` decides the response. `refusal`: a problem with the status of
+ * its code. `invocation`: a status that depends on its outcome. `plain`: 200. `created`: 201.
  */
 export type Variant = {
   readonly name: string;
@@ -49,7 +52,7 @@ export type Variant = {
   readonly schema: JsonSchema;
 };
 
-/** The members that a document must select, because the status of the answer depends on them. */
+/** The members that an operation must select for each kind, because the response's status depends on them. */
 export const VARIANT_MEMBERS: Readonly<Record<Variant['kind'], readonly string[]>> = {
   plain: [],
   created: [],
@@ -57,7 +60,7 @@ export const VARIANT_MEMBERS: Readonly<Record<Variant['kind'], readonly string[]
   refusal: ['code', 'message'],
 };
 
-/** Finds the body of an operation's response. Null when the path leads nowhere; the reason has been reported. */
+/** Finds the response body of an operation. Null if the path does not lead to a field; then the reason was reported. */
 export function findBody(source: OperationSource, report: ReportFault): Body | null {
   const path = source.directive.body ?? rootField(source, report);
   const scope = scopeOf(source, report);
@@ -73,8 +76,8 @@ export function findBody(source: OperationSource, report: ReportFault): Body | n
 type Place = Pick<Body, 'type' | 'nodes' | 'nullable'>;
 
 /**
- * Follows response names from the root, through objects, the possible types of a union or interface and, if `inLists`,
- * items. Null if one is not selected.
+ * Follows response names from the root through objects, through the possible types of a union or interface, and through
+ * list items if `inLists` is true. Null if the operation does not select one of the names.
  */
 export function findPlace(scope: SelectionScope, path: readonly string[], inLists = false): Place | null {
   let type: unknown = scope.schema.getRootType(scope.operation.operation);
@@ -94,7 +97,9 @@ export function findPlace(scope: SelectionScope, path: readonly string[], inList
   return place;
 }
 
-/** Returns the document to execute: it also selects `__typename` of the body when that decides the status. */
+/**
+ * Returns the document to execute. If the type of the body decides the status, it also selects the body's `__typename`.
+ */
 export function withTypename(document: DocumentNode, body: Body): DocumentNode {
   if (body.variants.length === 0) return document;
   const typename: FieldNode = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } };

@@ -1,4 +1,4 @@
-/** Finds which members the data of an operation may have, by its selection and the types of the schema. */
+/** Derives the JSON Schema of an operation's data from its selection and the types of the schema. */
 import {
   Kind,
   getNamedType,
@@ -21,12 +21,15 @@ import type { ReportFault } from './directive.ts';
 import { enumSchema, named, orNull, type JsonSchema } from './forms.ts';
 import type { OperationSource } from './inputs.ts';
 
-/** An operation and its fragments, needed to resolve selections, and where to report its faults. */
+/**
+ * An operation with its fragments, which are needed to resolve selections, and the function to which faults are
+ * reported.
+ */
 export type SelectionScope = OperationSource & {
   readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly report: ReportFault;
 };
-/** A type, and the fields that select members of it. */
+/** A type together with the fields that select its members. */
 type Selected<Type> = { readonly type: Type; readonly nodes: readonly FieldNode[] };
 
 export function scopeOf(source: OperationSource, report: ReportFault): SelectionScope {
@@ -34,12 +37,12 @@ export function scopeOf(source: OperationSource, report: ReportFault): Selection
   return { ...source, report, fragments: new Map(fragments.map((fragment) => [fragment.name.value, fragment])) };
 }
 
-/** Returns the name of a field's value in the answer: its alias, else its name. */
+/** Returns the name of a field's value in the answer: its alias, or else the field's name. */
 export function responseKey(field: FieldNode): string {
   return (field.alias ?? field.name).value;
 }
 
-/** Returns the fields selected of an object type: for each response name, every field node that selects it. */
+/** Returns the fields that are selected of an object type: for each response name, all field nodes that select it. */
 export function fieldsOf(
   scope: SelectionScope,
   type: GraphQLObjectType,
@@ -61,7 +64,7 @@ export function fieldsOf(
   return found;
 }
 
-/** Returns the object types that a value of this type can have. */
+/** Returns the object types that a value of this type may have. */
 export function possibleTypes(schema: GraphQLSchema, type: unknown): readonly GraphQLObjectType[] {
   if (isObjectType(type)) return [type];
   return isAbstractType(type) ? schema.getPossibleTypes(type) : [];
@@ -83,7 +86,7 @@ const SCALARS: Readonly<Record<string, JsonSchema>> = {
   JSON: {},
 };
 
-/** Returns the JSON Schema of the fields that a document selects of a type, exactly as the response contains them. */
+/** Returns the JSON Schema of a value of this type with exactly the members that the operation selects. */
 export function shapeOf(scope: SelectionScope, { type, nodes }: Selected<GraphQLOutputType>): JsonSchema {
   if (isNonNullType(type)) return shapeOf(scope, { type: type.ofType, nodes });
   if (isListType(type)) {
@@ -97,7 +100,7 @@ export function shapeOf(scope: SelectionScope, { type, nodes }: Selected<GraphQL
   return {};
 }
 
-/** Does the same as `shapeOf`, for one object type. Omits `__typename`, which only the relay reads. */
+/** Like `shapeOf`, for one object type. Leaves out `__typename`, which only the relay itself reads. */
 export function objectShape(scope: SelectionScope, selected: Selected<GraphQLObjectType>): JsonSchema {
   const sets = selected.nodes.map(({ selectionSet }) => selectionSet);
   const properties: Record<string, JsonSchema> = {};
@@ -125,7 +128,7 @@ function compositeShape(scope: SelectionScope, { type, nodes }: Selected<GraphQL
   return shapes.length === 1 && first !== undefined ? first : { anyOf: shapes };
 }
 
-/** Returns the name of a type's schema. GraphQL names its pages `...Connection`; REST does not use that word. */
+/** Returns the schema name of a type. GraphQL calls pages `...Connection`; REST calls them `...Page`. */
 function nameOf(type: GraphQLObjectType): string {
   return 'pageInfo' in type.getFields() ? type.name.replace(/Connection$/, 'Page') : type.name;
 }

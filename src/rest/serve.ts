@@ -1,4 +1,7 @@
-/** Creates the REST handler, and answers its requests: access, inputs, execution, response. */
+/**
+ * Creates the REST handler, which serves a request: it checks access, reads the inputs, executes the operation, and
+ * responds.
+ */
 import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import type { Principal } from '../core/auth/principal.ts';
 import type { CallboardError } from '../core/errors.ts';
@@ -49,42 +52,43 @@ import type { HttpRequest, HttpResponse } from '../web/request.ts';
 
 export type RestHandler = {
   /**
-   * Returns false, and sends nothing, when no route has this path. Answers every other request, including 405 for a
-   * method that the path does not have. Never throws.
+   * Answers a request. Returns false, and sends nothing, if no route has this path. For a method that the path does not
+   * support, answers 405. Never throws.
    */
   handle(req: HttpRequest, res: HttpResponse, exchange: RestExchange): boolean;
-  /** Whether this path takes such requests without a token. */
+  /** Whether a request with this method and path needs no token. */
   isOpen(method: string, path: string): boolean;
   /**
-   * Sends an error that the HTTP layer found, in the problem format of the routes. A `www-authenticate` of the response
-   * stays.
+   * Sends an error of the HTTP layer in the problem format of the routes. Keeps a `www-authenticate` header that the
+   * response already has.
    */
   refuse(res: HttpResponse, error: CallboardError): void;
-  /**
-   * Resolves with the OpenAPI 3.1 document of the routes and of `besides`. The document is created at the first call.
-   */
+  /** Resolves with the OpenAPI 3.1 document of the routes and of `besides`, which is created at the first call. */
   openapi(): Promise<OpenApiDocument>;
   readonly operations: readonly Route[];
 };
 
 type RestOptions = Omit<Serving, 'explain'> & {
-  /** The schema that returns enums as wire words. */
+  /** The schema whose enum values are wire words. */
   readonly schema: GraphQLSchema;
   /** Compiles operations for the same schema. */
   readonly plans: Plans;
-  /** Maps errors of execution to what the requester may see, and logs the rest. */
+  /** Converts errors of execution into what the requester may see, and logs all others. */
   readonly mask: Mask;
-  /** The prefix of paths in the OpenAPI document: empty, or `/...` without a last slash. Requests come without it. */
+  /**
+   * The prefix of all paths in the OpenAPI document: empty, or `/...` without a trailing slash. Requests arrive without
+   * it.
+   */
   readonly basePath?: string;
   readonly version?: string;
   readonly documents?: readonly DocumentText[];
-  /** The operations that other handlers serve under the same base path. Used only in the OpenAPI document. */
+  /** Operations that other handlers serve under the same base path. They are only described in the OpenAPI document. */
   readonly besides?: readonly Described[];
 };
 
 /**
- * Serves the documents as routes; without documents, those that ship with callboard. Throws `internal` with every fault
- * when a document does not fit the schema.
+ * Creates a handler that serves the given documents as routes, by default those that ship with callboard. Throws
+ * `internal` with all faults if a document does not fit the schema.
  */
 export function createRestHandler(options: RestOptions): RestHandler {
   const routes = routesOf(options);
@@ -117,7 +121,10 @@ async function describe(routes: readonly Route[], options: RestOptions): Promise
   return describeRoutes(routes, { title: 'callboard', version, basePath, besides, examples });
 }
 
-/** The routes that ship with callboard, compiled once per process and schema, however many handlers are created. */
+/**
+ * The routes of the documents that ship with callboard. They are compiled once per process and schema, however many
+ * handlers are created.
+ */
 const shipped = new WeakMap<GraphQLSchema, readonly Route[]>();
 
 function routesOf({ schema, plans, documents }: RestOptions): readonly Route[] {
@@ -127,46 +134,46 @@ function routesOf({ schema, plans, documents }: RestOptions): readonly Route[] {
   return routes;
 }
 
-/** One request as the HTTP layer passes it on. Its size, media type and JSON syntax have been checked. */
+/** A request as the HTTP layer passes it on, with its size, media type and JSON syntax checked. */
 type RestExchange = {
   readonly requester: Principal | null;
   /** The path without the query, still percent-encoded. */
   readonly path: string;
   /** The query string without the `?`. */
   readonly query: string;
-  /** The JSON text of a POST or PUT; undefined when the request had no body. */
+  /** The JSON text of a POST or PUT; undefined if the request has no body. */
   readonly body: JsonText | undefined;
-  /** How to send the response; absent: the response is as Node created it. */
+  /** Sends the response; absent: the response gets no default headers. */
   readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
 
-/** What every request shares. */
+/** What serving a request needs that is the same for all requests. */
 export type Serving = {
-  /** Runs an operation that only reads, within the limits of documents: see `readDocument`. */
+  /** Runs an operation that only reads, within the limits on documents (see `readDocument`). */
   readonly read: <T>(request: ReadingRequest, run: (reading: DocumentReading) => MaybePromise<T>) => MaybePromise<T>;
   /**
-   * Creates the context of an operation. `signal`: aborted when the requester hangs up; only mutations have one.
-   * `reading`: only queries have one.
+   * Creates the context of an operation. `signal`: aborted when the requester hangs up; given only for mutations.
+   * `reading`: given only for queries.
    */
   readonly contextOf: (request: {
     readonly requester: Principal | null;
     readonly signal?: HangUpSignal;
     readonly reading?: DocumentReading;
     readonly asks: ReadonlySet<string>;
-    /** Only for a call that is answered by an event stream. */
+    /** Given only for a call that is answered by an event stream. */
     readonly updates?: CallUpdates | undefined;
     readonly notes?: RequestNotes | undefined;
     readonly trace?: TraceContext | undefined;
   }) => unknown;
-  /** The event streams of the node. Absent: every call is answered once. */
+  /** The event streams of the node. Absent: no call is answered by an event stream. */
   readonly streams?: SseStreams | undefined;
   readonly explain: Explain;
 };
 
 type Call = { readonly req: HttpRequest; readonly res: HttpResponse; readonly exchange: RestExchange };
 
-/** Answers one request to a resource. Never throws. */
+/** Answers a request to a resource. Never throws. */
 export function serve(serving: Serving, call: Call, { resource, path }: Match): void {
   const { req, res, exchange } = call;
   if (exchange.notes) exchange.notes.route = resource.template;
@@ -205,7 +212,8 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
       );
     if (route.streams && acceptsEvents(req)) callStream = openCallStream(serving, call);
     const updates = callStream?.updates;
-    // Only a mutation waits for something to happen. Everything else reads, and takes turns with other documents.
+    // Mutations run at once, because they may wait for a command. All other operations only read, and take turns with
+    // other documents.
     const answer = route.mutates
       ? run(serving.contextOf({ ...own, signal, updates, trace: traceContextOf(req.headers) }))
       : serving.read({ requester, signal, cost: bound.cost(requester) }, (reading) =>
@@ -218,7 +226,7 @@ export function serve(serving: Serving, call: Call, { resource, path }: Match): 
   }
 }
 
-// Answers a call by an event stream, so that its caller receives progress.
+// Answers a call with an event stream, so that its caller receives progress.
 
 function acceptsEvents({ headers: { accept = '' } }: HttpRequest): boolean {
   return accept.includes('text/event-stream');
@@ -227,17 +235,17 @@ function acceptsEvents({ headers: { accept = '' } }: HttpRequest): boolean {
 type CallStream = {
   readonly updates: CallUpdates;
   /**
-   * Sends the answer as the last event. Returns false, and sends nothing, if no stream was opened: the command was not
-   * admitted, or there was nothing to wait for.
+   * Sends the answer as the last event. Returns false and sends nothing if no stream was opened, because the command
+   * was not admitted or there was nothing to wait for.
    */
   end(answer: Answer): boolean;
 };
 
 /**
- * Prepares the event stream of a call. It opens when the wait begins: until then, a refusal is an ordinary response
- * with its status. Its events are `admitted`, `progress` with the number of the report as its id, and `answer` with the
- * status and the body that the response would have had. Null if the node serves no streams. Throws `rate_limited` if
- * the requester has too many, and `draining`.
+ * Prepares the event stream of a call. The stream opens when the wait begins, so that a refusal before that is an
+ * ordinary response with its status. Its events are `admitted`; `progress`, with the number of the report as id; and
+ * `answer`, with the status and body that an ordinary response would have. Null if the node serves no streams. Throws
+ * `rate_limited` if the requester has too many streams, and `draining`.
  */
 function openCallStream({ streams }: Serving, { res, exchange }: Call): CallStream | null {
   if (!streams || exchange.requester === null) return null;
@@ -251,7 +259,7 @@ function openCallStream({ streams }: Serving, { res, exchange }: Call): CallStre
         stream.send(eventFrame({ event: 'admitted', data: JSON.stringify({ command_id: commandId }) }));
       },
       onProgress({ payload, number }) {
-        // A reader that is behind misses reports, and sees the gap in their numbers.
+        // A slow reader misses progress reports. It can notice this by the gap in their numbers.
         if (!stream || stream.closed || stream.blocked) return;
         const id = number === null ? {} : { id: String(number) };
         stream.send(eventFrame({ event: 'progress', ...id, data: inOneLine(payload) }));
@@ -272,14 +280,14 @@ function openCallStream({ streams }: Serving, { res, exchange }: Call): CallStre
   };
 }
 
-/** Notes the code of a problem for the access log, unless the notes have a code already. */
+/** Records the code of a problem for the access log, unless the notes already have a code. */
 function noteProblem(notes: RequestNotes | undefined, { status, body }: Answer): void {
   if (!notes || notes.code !== null || status < 400 || !isRecord(body)) return;
   const { code } = body;
   if (typeof code === 'string') notes.code = code;
 }
 
-/** Sends an answer, unless the client has disconnected. A HEAD request gets the headers of the corresponding GET. */
+/** Sends an answer, unless the client has disconnected. A HEAD request gets the headers that a GET would get. */
 function send(
   res: HttpResponse,
   { status, body, text: written, nonAscii, inserts = [], headers }: Answer,
@@ -301,21 +309,21 @@ function send(
   else res.end(text);
 }
 
-// Reads the variables of an operation from the path, query and body of a request.
+// Reads the variables of an operation from a request's path, query and body.
 
-/** The parts of a request that hold its input. `path` values are still percent-encoded. */
+/** The parts of a request that contain its inputs. Values in `path` are still percent-encoded. */
 type RequestInputs = Pick<Match, 'path'> & Pick<RestExchange, 'query' | 'body'>;
 type Reading = Pick<Route, 'inputs' | 'bodyAs' | 'bodyShape'>;
 type Variables = Record<string, unknown>;
 
 /**
- * Reads the variables, as resolvers receive them, and every fault of a request. `defaulted`: the variables that the
- * request left to their defaults.
+ * Reads the variables, in the form that resolvers receive, and all faults of a request. `defaulted`: the names of the
+ * variables that got their default.
  */
 function readVariables(reading: Reading, parts: RequestInputs) {
   const faults = collectFaults();
-  // Every variable that was sent, valid or not, so that an invalid one is neither reported as missing nor replaced by
-  // its default.
+  // Contains every variable that was sent, even if its value is invalid. An invalid one is thus neither reported as
+  // missing nor replaced by its default.
   const variables: Variables = Object.create(null);
   const defaulted: string[] = [];
   readPath(reading, parts.path, { variables, faults });
@@ -369,7 +377,7 @@ function readBody({ inputs, bodyAs, bodyShape }: Reading, json: RequestInputs['b
     const input = inputs.get(name);
     const value = body[name];
     if (input?.place !== 'body') faults.add(name, 'unknown member');
-    // A null member counts as absent: its default applies.
+    // A null member counts as absent, so its default applies.
     else if (value !== null) variables[name] = input.read(value, name, faults);
   }
 }

@@ -1,4 +1,4 @@
-/** Builds the answer from the JSON text of the data, without parsing it, where the answer cannot be a problem. */
+/** Builds a response from the JSON text of the data, without parsing it, if the response cannot be a problem. */
 import { Kind, type OperationDefinitionNode, type SelectionNode, type SelectionSetNode } from 'graphql';
 import type { Chosen, TextInfo } from '../graphql/writer/texts.ts';
 import { type Answering, statusOfOutcome } from './answer.ts';
@@ -6,12 +6,12 @@ import { responseKey } from './selection-shape.ts';
 import type { Answer } from './problem.ts';
 import type { Variant } from './response-body.ts';
 
-/** The JSON text before and after the body in the text of the data. */
+/** The fixed JSON text before and after the body in the data. */
 export type Around = { readonly before: string; readonly after: string };
 
 /**
- * Returns the JSON text around the value at this path. Null if the operation selects anything beside that path, or if a
- * field on it has a directive.
+ * Returns the JSON text around the value at this path. Null if the operation selects anything outside this path, or if
+ * a field on the path has a directive.
  */
 export function aroundBody({ selectionSet }: OperationDefinitionNode, path: readonly string[]): Around | null {
   let set: SelectionSetNode | undefined = selectionSet;
@@ -25,10 +25,13 @@ export function aroundBody({ selectionSet }: OperationDefinitionNode, path: read
   return { before: path.map((name) => `{${JSON.stringify(name)}:`).join(''), after: '}'.repeat(path.length) };
 }
 
-/** What a route needs to answer with JSON text. `around` null: the route is answered from a parsed result. */
+/** What a route needs to answer with JSON text. `around` null: the answer must be built from a parsed result. */
 type Writing = Omit<Answering, 'inputs'> & { readonly around: Around | null };
 
-/** Returns the answer for data that was written as text; null if it may be a problem and must be parsed. */
+/**
+ * Returns the response for data that is JSON text; null if the response may be a problem, so that the data must be
+ * parsed.
+ */
 export function writtenAnswer(
   { around, body, onlyItem, reads }: Writing,
   data: string,
@@ -44,14 +47,16 @@ export function writtenAnswer(
   return { status, body: null, text: withoutTypename(text, variant.name), nonAscii, inserts };
 }
 
-/** Returns the status of an answer. Null for every variant that may be a problem. */
+/** Returns the status for an object type of the body; null if the response may be a problem. */
 function statusOfVariant({ kind }: Variant, chosen: Chosen, reads: boolean): 200 | 201 | 202 | null {
   if (kind === 'refusal') return null;
   if (kind === 'created') return 201;
   return kind === 'plain' ? 200 : statusOfOutcome(chosen.member('outcome') ?? null, reads);
 }
 
-/** Removes `__typename` from the text of the body. The document selects it first (`withTypename`). */
+/**
+ * Removes `__typename` from the JSON text of the body. It is the first member, because `withTypename` selects it first.
+ */
 function withoutTypename(text: string, name: string): string {
   return `{${text.slice(`{"__typename":"${name}",`.length)}`;
 }

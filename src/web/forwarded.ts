@@ -1,21 +1,25 @@
 /**
- * Reads who sent a request: the address of the peer and the origin under which it reached the relay, as far as trusted
- * proxies in front say so.
+ * Determines a request's peer address and the origins under which the peer reached the relay, from the socket and from
+ * the forwarding headers of trusted proxies.
  */
 import { isIP } from 'node:net';
 import type { HttpRequest } from './request.ts';
 
 /**
- * The proxies in front whose forwarding headers are trusted. `false` or 0: none. A number: so many, each of which adds
- * one value to the lists in these headers, so the values are counted from the right. `true`: one, whose peer is the
- * last of X-Forwarded-For; of the other headers the first value counts, which is the one for the browser.
+ * How many proxies before the relay are trusted, whose forwarding headers are then read. `false` or 0: none. A number:
+ * that many proxies. Each of them appends one value to the lists in these headers, so the values are counted from the
+ * right. `true`: one proxy. Then the peer is the last address in X-Forwarded-For, and of every other header the first
+ * value counts, which describes the browser's own request.
  */
 export type ProxyTrust = boolean | number;
 
-/** The most characters of an address or a host that are read. */
+/** The maximum number of characters of an address or a host that are read. */
 const TEXT_MAX = 300;
 
-/** Returns the peer's address: the one that the outermost trusted proxy saw, or else that of the socket. */
+/**
+ * Returns the peer's address: the one that the outermost trusted proxy saw, or the address of the socket if no proxy is
+ * trusted or names one.
+ */
 export function addressOf(request: HttpRequest, trust: ProxyTrust): string {
   const { remoteAddress = '' } = request.socket;
   if (!trust) return remoteAddress;
@@ -43,8 +47,9 @@ export function networkOf(address: string): string {
 }
 
 /**
- * Returns the origins under which the requester reached the relay, the most likely first: two if a proxy names a port
- * that its host lacks, because that may be the proxy's port for the browser or its own. Empty without a valid host.
+ * Returns the origins under which the requester reached the relay, the most likely one first. There are two if a proxy
+ * sends a port separately from a host without a port: the browser may have used that port, or the port may be one
+ * inside the deployment. Empty without a valid host.
  */
 export function ownOrigins(request: HttpRequest, trust: ProxyTrust): readonly string[] {
   const encrypted = 'encrypted' in request.socket && request.socket.encrypted === true;
@@ -63,7 +68,7 @@ type Forwarded = {
 
 const NOTHING: Forwarded = {};
 
-/** Reads what the proxies say of the browser's request. X-Forwarded-* takes precedence over `Forwarded`. */
+/** Reads what the proxies report about the browser's request. X-Forwarded-* takes precedence over `Forwarded`. */
 function forwardedBy(request: HttpRequest, trust: ProxyTrust): Forwarded {
   const hops = trust === true ? Infinity : Number(trust);
   const { headers } = request;
@@ -71,7 +76,8 @@ function forwardedBy(request: HttpRequest, trust: ProxyTrust): Forwarded {
   const proto = counted(valuesIn(headers['x-forwarded-proto']), hops) ?? said.get('proto');
   const port = counted(valuesIn(headers['x-forwarded-port']), hops);
   return {
-    // A proxy may say `ws` and `wss` of a WebSocket, whose page has the origin `http` or `https`.
+    // For a WebSocket, a proxy may send `ws` or `wss`. The page that opened the WebSocket has an `http` or `https`
+    // origin.
     proto: /^(?:http|ws)(s?)$/i
       .exec(proto ?? '')?.[1]
       ?.replace(/^/, 'http')
@@ -81,7 +87,10 @@ function forwardedBy(request: HttpRequest, trust: ProxyTrust): Forwarded {
   };
 }
 
-/** Returns the parameters of the element of `Forwarded` (RFC 7239) that the outermost of so many proxies added. */
+/**
+ * Returns the parameters of one element of `Forwarded` (RFC 7239): the element that the outermost of `hops` proxies
+ * added.
+ */
 function element({ headers }: HttpRequest, hops: number): ReadonlyMap<string, string> {
   const text = counted(valuesIn(headers.forwarded), hops) ?? '';
   const parameters = text.matchAll(/(?:^|;)\s*([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"]*))/gi);
@@ -93,7 +102,7 @@ function element({ headers }: HttpRequest, hops: number): ReadonlyMap<string, st
   );
 }
 
-/** Splits a header to which each proxy adds a value. A comma in quotes separates nothing. */
+/** Splits a header to which each proxy appends a value after a comma. A comma in quotes is part of a value. */
 function valuesIn(header: string | string[] | undefined): readonly string[] {
   if (header === undefined) return [];
   const text = Array.isArray(header) ? header.join(',') : header;
@@ -101,7 +110,7 @@ function valuesIn(header: string | string[] | undefined): readonly string[] {
   return values.map((value) => value.trim()).filter((value) => value !== '');
 }
 
-/** Returns the value that the outermost of so many proxies added; the first if there are fewer values. */
+/** Returns the value that the outermost of `hops` proxies added, or the first value if there are fewer than `hops`. */
 function counted(values: readonly string[], hops: number): string | undefined {
   return values[Math.max(0, values.length - hops)]?.slice(0, TEXT_MAX);
 }
@@ -113,7 +122,10 @@ function ipOf(text: string): string | null {
   return isIP(address) === 0 ? null : address;
 }
 
-/** Returns the origin of these parts as a browser writes it: in lower case, and without the default port. */
+/**
+ * Returns the origin with this scheme and host, written as browsers write it: in lower case, and without the default
+ * port. Null if the host is not valid.
+ */
 function originAt(scheme: string, host: string): string | null {
   return host === '' || /[\s/?#@\\]/.test(host) ? null : (URL.parse(`${scheme}://${host}`)?.origin ?? null);
 }

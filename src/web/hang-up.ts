@@ -1,15 +1,19 @@
-/** Tells whoever works on a request when its requester hangs up before the response is complete. */
+/** Notifies listeners when a requester hangs up before the response to its request is complete. */
 import { requestDone } from './request-count.ts';
 import type { HttpResponse } from './request.ts';
 
-/** A cheap part of AbortSignal: aborted when the requester hangs up before the response is complete. */
+/**
+ * A cheap replacement for AbortSignal with only the members used here. It aborts when the requester hangs up before the
+ * response is complete.
+ */
 export class HangUpSignal {
   readonly #res: HttpResponse;
   #listeners: Set<() => void> | null = null;
 
   constructor(res: HttpResponse) {
     this.#res = res;
-    // An operation that may wait begins: the share `waits` bounds it from now on.
+    // This object is created for an operation that may wait. From now on the share `waits` bounds that operation,
+    // instead of the share `requests`.
     requestDone(res);
   }
 

@@ -5,9 +5,12 @@ import { ownOrigins, type ProxyTrust } from './forwarded.ts';
 import type { HttpRequest } from './request.ts';
 
 export type OriginRule = {
-  /** The allowed origins besides the relay's own, as browsers send them (`https://app.example`). Null: none. */
+  /**
+   * The allowed origins besides the relay's own, as browsers send them (`https://app.example`). Null: only the relay's
+   * own origin is allowed.
+   */
   readonly allowedOrigins: readonly string[] | null;
-  /** The proxies in front whose forwarding headers are trusted. */
+  /** Which proxies' forwarding headers are trusted. */
   readonly trustProxy: ProxyTrust;
 };
 
@@ -25,14 +28,15 @@ export type RefusalReason =
 
 type OriginRefusal = { readonly reason: RefusalReason; readonly detail: string };
 
-/** The most characters of an origin that a message repeats. */
+/** The maximum number of characters of an origin that an error message repeats. */
 const ORIGIN_SHOWN = 200;
 
 /**
- * Returns why a page of the request's origin is refused, and which setting would allow it; null if it is allowed. Pages
- * cannot forge `Origin`. Browsers always send it with a WebSocket handshake, so a handshake without it does not come
- * from a browser. The relay's own origin is compared as parsed, those of `allowedOrigins` as exact texts. So `null` is
- * foreign unless it is named, and so are suffixes, other ports and other spellings.
+ * Returns why requests from pages of this origin are refused, and which setting would allow them; null if they are
+ * allowed. Pages cannot forge `Origin`. Browsers always send it with a WebSocket handshake, so a handshake without it
+ * does not come from a browser. The request's origin is parsed before it is compared with the relay's own origin. It is
+ * compared with `allowedOrigins` as exact text, so the origin `null`, suffixes, other ports and other spellings are
+ * refused unless they are listed.
  */
 export function originRefusal(request: HttpRequest, rule: OriginRule): OriginRefusal | null {
   const { origin } = request.headers;
@@ -56,15 +60,17 @@ function isOwn(request: HttpRequest, trust: ProxyTrust): boolean {
   return origin !== undefined && ownOrigins(request, trust).includes(origin);
 }
 
-/** Returns the origin of a request for messages: cut, and empty if it has none. */
+/**
+ * Returns the request's origin for a message, cut to ORIGIN_SHOWN characters; an empty text if the request has none.
+ */
 function shownOrigin({ headers: { origin = '' } }: HttpRequest): string {
   return origin.slice(0, ORIGIN_SHOWN);
 }
 
-/** The rate of log lines of each reason; the next line has the number of suppressed ones. */
+/** The rate at which refusals for one reason are logged. The next line states how many lines were suppressed. */
 const LINES = { perSecond: 1, burst: 5 };
 
-/** Logs refused requests and upgrades, each reason at a rate of its own. */
+/** Logs refused requests and upgrades. The rate is limited for each reason separately. */
 export type RefusalLog = (request: HttpRequest, about: { reason: RefusalReason; address: string }) => void;
 
 export function createRefusalLog({ clock, log }: { readonly clock: Clock; readonly log: Log }): RefusalLog {

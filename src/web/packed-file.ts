@@ -1,4 +1,4 @@
-/** Sends pages, files and documents, compressed where it pays, and not again if the client has them. */
+/** Sends pages, files and documents: compressed if the client accepts it, or as 304 if the client already has them. */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -15,7 +15,7 @@ export class PackedText {
 
   constructor(text: string | Buffer) {
     this.#plain = typeof text === 'string' ? Buffer.from(text) : text;
-    // The tag is weak, because it is the same for every encoding.
+    // The tag is weak (`W/`), because all encodings of the text share it.
     this.etag = `W/"${createHash('sha256').update(this.#plain).digest('base64url')}"`;
   }
 
@@ -39,10 +39,13 @@ const PACK: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   gzip: promisify(gzip),
 };
 
-/** A page, a file or a document, with its own headers. */
+/** A page, file or document together with the response headers that belong to it. */
 export type PackedFile = { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> };
 
-/** Answers a GET or HEAD, with 304 if the client has the text. By default clients ask each time (`no-cache`). */
+/**
+ * Answers a GET or HEAD request: with 304 if the client already has the text. By default clients must revalidate on
+ * each use (`no-cache`).
+ */
 export function sendPacked(req: HttpRequest, res: HttpResponse, { text, headers }: PackedFile): MaybePromise<void> {
   const vary = [res.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ');
   const all = { 'cache-control': 'no-cache', ...headers, vary, etag: text.etag };
@@ -54,13 +57,13 @@ export function sendPacked(req: HttpRequest, res: HttpResponse, { text, headers 
   });
 }
 
-/** Whether the client's copy has this tag (RFC 9110, 13.1.2: weak comparison). */
+/** Whether the header `If-None-Match` names this tag, by weak comparison (RFC 9110, 13.1.2). */
 function isCurrent(header: string | undefined, etag: string): boolean {
   const bare = (tag: string): string => tag.trim().replace(/^W\//, '');
   return header?.trim() === '*' || (header?.split(',').some((tag) => bare(tag) === bare(etag)) ?? false);
 }
 
-/** Returns the encoding that the client prefers; Brotli if it prefers none; null if it accepts no compression. */
+/** Returns the encoding that the client prefers; Brotli if it weighs all equally; null if it accepts no compression. */
 export function encodingOf(header: string | string[] | undefined): Encoding | null {
   const weights = weightsOf(String(header ?? ''));
   const weight = (encoding: Encoding): number => weights.get(encoding) ?? weights.get('*') ?? 0;
@@ -69,7 +72,7 @@ export function encodingOf(header: string | string[] | undefined): Encoding | nu
   return br >= zip ? 'br' : 'gzip';
 }
 
-/** Returns the weight of each name in an `accept` or `accept-encoding` header; 0 for a weight that is no number. */
+/** Returns the weight of each name in an `accept` or `accept-encoding` header; 0 if the weight is not a number. */
 export function weightsOf(header: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>();
   for (const part of header.split(',')) {

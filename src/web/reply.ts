@@ -1,23 +1,25 @@
-/** Sends a response of JSON text with the headers that every response has. */
+/** Sends responses of JSON text with the default headers that every response of the relay has. */
 import type { CallboardError } from '../core/errors.ts';
 import type { EventLoop } from '../core/ports.ts';
 import type { HttpResponse, HttpSocket } from './request.ts';
 
-/** How a handler sends its response. The reply of `createReply` also adds the default headers. */
+/**
+ * How a handler sends its response. A reply of `createReply` adds the default headers; one of `plainReply` does not.
+ */
 export type HttpReply = {
   /**
-   * Sends a complete 200 response, or the refusal of `refuses`; nothing if the client is gone. `type`: the content
-   * type. `text`: JSON. `nonAscii`: false if the whole text is ASCII, so that its bytes need not be counted. `inserts`:
-   * the bytes that the text refers to.
+   * Sends a complete 200 response, or a refusal if `refuses` would refuse the text. Sends nothing if the client has
+   * disconnected. `type`: the content type. `text`: JSON. `nonAscii`: false if the whole text is ASCII, so that its
+   * bytes need not be counted. `inserts`: the bytes that `text` refers to (see `insertMark`).
    */
   json(type: string, text: string, nonAscii?: boolean, inserts?: Inserts): void;
-  /** Prepares the response for a handler that writes it without `json`. */
+  /** Sets the default headers now, for a handler that writes the response without `json`. */
   open(): void;
-  /** Returns false if the requester may leave this many more bytes unread. Otherwise sends a refusal, returns true. */
+  /** Whether this many more bytes would exceed what the requester may leave unread. If so, it has sent a refusal. */
   refuses(bytes: number): boolean;
 };
 
-/** Returns a reply that adds no default headers and bounds no unread bytes. */
+/** Returns a reply that adds no default headers and does not limit unread bytes. */
 export function plainReply(response: HttpResponse, loop: EventLoop): HttpReply {
   return {
     json: (type, text, nonAscii = true, inserts = []) =>
@@ -31,13 +33,13 @@ type ReplyOptions = {
   readonly requestId: string;
   readonly socket: HttpSocket;
   readonly response: HttpResponse;
-  /** Bounds the bytes that a requester leaves unread. `refusal` returns null while there is room for more. */
+  /** Limits the bytes that a requester leaves unread. `refusal` returns the error to send; null while there is room. */
   readonly unread: {
     refusal(socket: HttpSocket, bytes: number): CallboardError | null;
     wrote(socket: HttpSocket, bytes: number): void;
   };
   readonly loop: EventLoop;
-  /** Answers with an error, in the format that belongs to the request's path. */
+  /** Sends an error, in the format of the API that the request's path belongs to. */
   readonly refuse: (error: CallboardError) => void;
 };
 
@@ -50,7 +52,10 @@ const HEADERS = [
 ] as const;
 const HEAD: readonly string[] = HEADERS.flat();
 
-/** `open` sets the default headers one by one; `json` writes them together with the response. */
+/**
+ * Creates the reply of one request. `open` sets the default headers one by one; `json` writes them together with the
+ * response.
+ */
 export function createReply({ requestId, socket, response, unread, loop, refuse }: ReplyOptions): HttpReply {
   let opened = false;
   const reply: HttpReply = {
@@ -79,7 +84,7 @@ export function createReply({ requestId, socket, response, unread, loop, refuse 
 }
 
 type JsonAnswer = {
-  /** The further headers: names and values, alternating. */
+  /** Headers besides the content type and length: names and values, alternating. */
   readonly head: readonly string[];
   readonly type: string;
   readonly text: string;
@@ -88,7 +93,10 @@ type JsonAnswer = {
   readonly loop: EventLoop;
 };
 
-/** From this size in bytes on, a buffer is cheaper than a string, which Node joins with the head and encodes again. */
+/**
+ * The size in bytes from which a buffer is cheaper than a string. Node would join a string with the head and encode
+ * both again.
+ */
 const LARGE = 8 * 1024;
 
 /** Sends the head and the text together. */
@@ -98,13 +106,13 @@ function sendJson(response: HttpResponse, { head, type, text, nonAscii, inserts,
   const bytes = pieces.reduce((sum, piece) => sum + lengthOf(piece, nonAscii), 0);
   response.writeHead(200, [...head, 'Content-Type', type, 'content-length', String(bytes)]);
   if (pieces.length === 1) {
-    // If each character is one byte, the cheaper encoding `latin1` writes the same bytes.
+    // If the text has as many bytes as characters, the cheaper encoding `latin1` writes the same bytes.
     const encoding = bytes === text.length ? 'latin1' : 'utf8';
     if (text.length > TURN_CHARS) sendInTurns(response, { text, encoding, loop }, 0);
     else if (encoding === 'latin1') response.end(text, encoding);
     else response.end(bytes < LARGE ? text : Buffer.from(text));
   } else {
-    // The response is corked, so that the pieces leave in one write.
+    // Corked until `end`, so that all pieces are sent in one write.
     response.cork();
     for (const piece of pieces) response.write(piece);
     response.end();
@@ -127,7 +135,7 @@ function sendInTurns(response: HttpResponse, answer: InTurns, from: number): voi
   loop.atTurnEnd(() => sendInTurns(response, answer, next));
 }
 
-/** Returns where a piece ends: not between the two halves of a character. */
+/** Returns the index at which a piece ends. A piece never ends between the two halves of a surrogate pair. */
 function pieceEnd(text: string, at: number): number {
   if (at >= text.length) return text.length;
   const code = text.charCodeAt(at - 1);
@@ -138,12 +146,15 @@ function lengthOf(piece: string | Buffer, nonAscii: boolean): number {
   return nonAscii && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
 }
 
-/** ASCII bytes to insert into a text. The text has their index between two characters U+0000, which JSON never has. */
+/**
+ * ASCII bytes to insert into a text. The text refers to each by its index, written between two characters U+0000, which
+ * JSON text never contains.
+ */
 export type Inserts = readonly Buffer[];
 
 const MARK = '\0';
 
-/** Returns the reference to the insert of this index. */
+/** Returns the text that stands for the insert of this index. */
 export function insertMark(index: number): string {
   return MARK + String(index) + MARK;
 }
@@ -153,7 +164,7 @@ function piecesOf(text: string, inserts: Inserts): readonly (string | Buffer)[] 
   return text.split(MARK).map((piece, i) => (i % 2 === 0 ? piece : (inserts[Number(piece)] ?? '')));
 }
 
-/** Returns the text with every insert in its place. */
+/** Returns the text with every reference replaced by its insert. */
 export function wholeText(text: string, inserts: Inserts): string {
   if (inserts.length === 0) return text;
   return piecesOf(text, inserts)
@@ -161,7 +172,7 @@ export function wholeText(text: string, inserts: Inserts): string {
     .join('');
 }
 
-/** Sends a complete response. */
+/** Sends a complete response with this status and content type. */
 export function sendText(response: HttpResponse, status: number, type: string, text: string): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
 }

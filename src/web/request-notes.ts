@@ -1,22 +1,29 @@
-/** What handlers note about a request for the access log; never a payload or a token. */
+/**
+ * Defines what handlers record about a request for its access log line. A note must never contain a payload or a token.
+ */
 import type { CancelReceipt, Invocation } from '../core/core.ts';
 import type { TraceContext } from '../core/trace-context.ts';
 
-/** What handlers note about a request for the access log, while they handle it. */
+/** What handlers record about a request for its access log line. They set the fields while they handle the request. */
 export type RequestNotes = {
   /** The id of the request; null outside of a request. */
   readonly requestId: string | null;
-  /** The network from which a request without a token comes; null: it has one, or the network is not known. */
+  /**
+   * The network that a request without a token comes from. Null: the request has a token, or the network is unknown.
+   */
   network: string | null;
   /** The id of the first command that the request invoked, awaited or cancelled. */
   commandId: string | null;
   /** The outcome of that command; null while it is live. */
   outcome: string | null;
-  /** The error code of the command, or of the request's refusal. */
+  /** The error code of that command, or of the refusal of the request. */
   code: string | null;
-  /** The path template that names the request in the metrics. Null: it is not measured, for example a stream. */
+  /**
+   * The path template that names the request in the metrics. Null: the request is not measured, for example because its
+   * response is a stream.
+   */
   route: string | null;
-  /** The span of the request's first command; if it has no command, the span that its headers name. Null: no trace. */
+  /** The span of the request's first command, or the span in the request's headers if it has no command. Null: none. */
   trace: TraceContext | null;
 };
 
@@ -24,7 +31,7 @@ export function emptyNotes(requestId: string | null = null): RequestNotes {
   return { requestId, network: null, commandId: null, outcome: null, code: null, route: null, trace: null };
 }
 
-/** Returns a function that notes the span of the request's first command. */
+/** Returns a function that records the span of the request's first command in `notes`; undefined without `notes`. */
 export function spanNoter(notes: RequestNotes | undefined): ((span: TraceContext) => void) | undefined {
   if (!notes) return undefined;
   return (span) => {
@@ -35,7 +42,10 @@ export function spanNoter(notes: RequestNotes | undefined): ((span: TraceContext
 type Refused = Extract<Invocation, { readonly kind: 'refused' }>;
 type Noted = Invocation | Pick<Refused, 'kind' | 'code' | 'commandId'> | CancelReceipt;
 
-/** Notes the state of a command and returns `answer`. Only the first command of a request is noted. */
+/**
+ * Records the state of a command in the notes and returns `answer` unchanged. Only the first command of a request is
+ * recorded.
+ */
 export function noteCommand<T extends Noted>(notes: RequestNotes | undefined, answer: T): T {
   if (!notes || notes.commandId !== null || notes.code !== null) return answer;
   if ('state' in answer) {

@@ -1,25 +1,27 @@
 /**
- * What the relay uses of an HTTP request, of its response, and of the socket of both. Those of `node:http` have these
- * members; whoever answers requests without a server implements them.
+ * Defines the parts of an HTTP request, its response and their socket that the relay uses. The classes of `node:http`
+ * have these members. A program that passes requests to the relay without a server must implement them.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
 
 /** The socket over which a request arrived. */
 export interface HttpSocket {
-  /** The address of the peer; absent once the socket is destroyed. */
+  /** The address of the peer; absent after the socket is destroyed. */
   readonly remoteAddress?: string | undefined;
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** The bytes that were written and that the peer has not taken yet. */
+  /** The number of bytes that were written but that the peer has not read yet. */
   readonly writableLength: number;
   readonly writableEnded: boolean;
   readonly destroyed: boolean;
-  /** The error with which the socket was destroyed; null: none. */
+  /** The error that destroyed the socket; null if there was none. */
   readonly errored: Error | null;
-  /** Writes bytes after those of the response so far. Returns false if the writer should wait for `drain`. */
+  /**
+   * Writes bytes after those that the response has written so far. Returns false if the writer should wait for `drain`.
+   */
   write(bytes: Buffer): boolean;
   end(): unknown;
-  /** Ends the socket once what was written has been taken. A response that closes its connection calls it. */
+  /** Ends the socket after the peer has read all written bytes. Used by a response that closes its connection. */
   destroySoon(): void;
   destroy(): unknown;
   on(event: 'close' | 'drain', listener: (this: HttpSocket) => void): unknown;
@@ -32,9 +34,9 @@ export interface HttpRequest {
   readonly method?: string | undefined;
   /** The request target. */
   url?: string | undefined;
-  /** The headers by their names in lower case. */
+  /** The headers. Their names are in lower case. */
   headers: IncomingHttpHeaders;
-  /** The names and values of the header lines, alternating, in their order. */
+  /** The header lines in their order, as alternating names and values. */
   rawHeaders: string[];
   readonly httpVersionMinor: number;
   readonly socket: HttpSocket;
@@ -53,12 +55,12 @@ export interface HttpResponse {
   readonly socket: HttpSocket | null;
   readonly statusCode: number;
   readonly headersSent: boolean;
-  /** Whether the body is sent in chunks, because its length was not announced. */
+  /** Whether the body is sent in chunks, which is so when its length was not announced. */
   readonly chunkedEncoding: boolean;
   readonly writableLength: number;
-  /** Whether everything was written, and the response has ended. */
+  /** Whether the response has ended and all of its bytes were written. */
   readonly writableFinished: boolean;
-  /** Whether the response has closed: it was written whole, or the peer hung up. */
+  /** Whether the response has closed, because it was completely written or because the peer disconnected. */
   readonly destroyed: boolean;
   getHeader(name: string): OutgoingHttpHeader | undefined;
   hasHeader(name: string): boolean;
@@ -66,7 +68,7 @@ export interface HttpResponse {
   writeHead(status: number, headers?: OutgoingHttpHeaders | OutgoingHttpHeader[]): this;
   writeContinue(): void;
   flushHeaders(): void;
-  /** Collects what is written until the end of the response, so that it leaves together. */
+  /** Collects all writes until the end of the response, so that they are sent together. */
   cork(): void;
   write(chunk: string | Buffer | Uint8Array): boolean;
   end(): unknown;

@@ -6,35 +6,40 @@ import { Chunk, type Envelope, type SseStream, type StreamMember } from './sse.t
 
 /** How the events of a group are encoded. */
 export type EventEncoder<T> = {
-  /** Encodes one event. All members receive this text, each in its own envelope. */
+  /** Encodes one event as text. All members receive the same text; each member's own envelope surrounds it. */
   readonly encode: (live: LiveEvent<T>) => string;
-  /** Returns the envelope of a member. `id`: the member's operation id; null on a stream of its own. */
+  /** Returns the envelope of a member. `id`: the member's operation id; null if the stream carries only this member. */
   readonly envelope: (id: string | null) => Envelope;
-  /** Returns the last frames of one member. `error`: why it ended, of any type; null when it is complete. */
+  /**
+   * Returns the last frames of a member. `error`: the reason for its end, of any type; null if it ended as complete.
+   */
   readonly last: (id: string | null, error: unknown) => string;
 };
 
 /**
- * An event with its text, which counts only the events that were lost before they reached the group (`missed`). The
- * event is kept for members that missed more: their next frame is encoded again with their own count.
+ * An encoded event. The text states only the events that were lost before they reached the group (`missed`). The event
+ * itself is kept for members that have missed more: their next frame is encoded again with their own number.
  */
 type Frame<T> = { readonly event: T; readonly missed: number; readonly text: string };
 
 type GroupMemberOptions = {
   readonly stream: SseStream;
-  /** The member's operation id on a stream that carries several; null on a stream of its own. */
+  /**
+   * The member's operation id on a stream that carries several operations; null if the stream carries only this one.
+   */
   readonly id: string | null;
   readonly lifetime: Lifetime;
-  /** Called once, when the member has ended for any reason. A stream of its own ends too. */
+  /** Called once when the member has ended for any reason. A stream that carries only this member then ends too. */
   readonly onEnd: () => void;
 };
 
 type GroupOptions = { readonly loop: EventLoop; readonly onEmpty: () => void };
 
 /**
- * The members that receive the same events. They share one source and one encoding of each event. Members with streams
- * of their own also share one buffer. Events that arrive within one turn are sent in one write, or earlier once they
- * have SSE_MERGE_CHARS characters. The first member opens the group. The group closes when the last member leaves.
+ * Members that receive the same events. They share one source and one encoding of each event. Members that have a
+ * stream to themselves also share one buffer. Events that arrive within one turn of the event loop are sent in one
+ * write, or earlier if they exceed SSE_MERGE_CHARS characters. The first member opens the group, and the group closes
+ * when the last member leaves.
  */
 class Group<T> {
   readonly encoder: EventEncoder<T>;
@@ -56,7 +61,7 @@ class Group<T> {
     this.#stop = listen((event, missed = 0) => this.#push({ event, missed }));
   }
 
-  /** Adds a member, which receives the events published from now on. */
+  /** Adds a member. It receives the events published from now on. */
   add(options: GroupMemberOptions): GroupMember<T> {
     this.#flush();
     const member = new GroupMember(this, options);
@@ -86,7 +91,10 @@ class Group<T> {
     }
   }
 
-  /** Encodes an event. An event that cannot be encoded ends every member, as it would end each of them alone. */
+  /**
+   * Encodes an event; null if that fails. A failure ends all members with the error, as it would end a subscriber
+   * outside a group.
+   */
   #encode(live: LiveEvent<T>): string | null {
     try {
       return this.encoder.encode(live);
@@ -107,14 +115,14 @@ class Group<T> {
   }
 }
 
-/** One reader in a group, with a bounded queue. Readers that fall behind do not delay the others. */
+/** One member of a group, with a bounded queue of its own. A slow reader therefore does not delay the others. */
 export class GroupMember<T> implements StreamMember {
   readonly #group: Group<T>;
   readonly #stream: SseStream;
   readonly #id: string | null;
   readonly #lifetime: Lifetime;
   readonly #onEnd: () => void;
-  /** The frames that the stream could not take yet, at most SUBSCRIPTION_QUEUE; null: none. */
+  /** The frames that the stream could not accept yet, at most SUBSCRIPTION_QUEUE; null if there are none. */
   #queue: Frame<T>[] | null = null;
   /** The number of events that were dropped before the first one in the queue. */
   #missed = 0;
@@ -128,13 +136,13 @@ export class GroupMember<T> implements StreamMember {
     this.#onEnd = onEnd;
   }
 
-  /** Starts the member. It may end at once, because its lifetime may be over already. */
+  /** Starts the member. The member ends at once if its lifetime is already over. */
   start(): void {
     this.#stream.addMember(this);
     this.#lifetime.endWith(this);
   }
 
-  /** Sends or queues frames. `merged`: the same frames as one chunk, for members with streams of their own. */
+  /** Sends or queues frames. `merged`: the same frames as one chunk, for members that have a stream to themselves. */
   take(frames: readonly Frame<T>[], merged: Chunk): void {
     if (this.#queue !== null || this.#stream.blocked) this.#keep(frames);
     else if (this.#id === null) this.#stream.write(merged);
@@ -153,7 +161,7 @@ export class GroupMember<T> implements StreamMember {
     this.#leave();
   }
 
-  /** Ends the member with the last frames of a complete subscription. */
+  /** Ends the member as complete, after its last frames. */
   complete(): void {
     this.fail(null);
   }
@@ -184,7 +192,9 @@ export class GroupMember<T> implements StreamMember {
     for (const { missed } of queue.splice(0, dropped)) this.#missed += 1 + missed;
   }
 
-  /** Adds the number of missed events to a frame by encoding it again. Only members that missed events need it. */
+  /**
+   * Encodes a frame again with the number of events that this member missed. Needed only by members that missed events.
+   */
   #withMissed(frame: Frame<T>): Frame<T> {
     if (this.#missed === 0) return frame;
     const missed = this.#missed + frame.missed;
@@ -199,10 +209,11 @@ function inEnvelope(frames: readonly { readonly text: string }[], { head, tail }
   return text;
 }
 
-/** The open groups of one encoding, by the key that their members share. */
+/** The open groups of one encoding. Each has a key that its members share. */
 export type Groups<T> = {
   /**
-   * Joins the group with the key of `of`, or opens it. Subscriptions with equal keys have the same events and encoding.
+   * Adds a member to the group with the key of `of`, or opens that group. Subscriptions with equal keys must have equal
+   * events and equal encodings.
    */
   join(of: Joining<T>, member: Omit<GroupMemberOptions, 'lifetime'>): GroupMember<T>;
   /** The number of open groups. */

@@ -1,6 +1,6 @@
 /**
- * Writes HTTP responses as event streams, with pings and back-pressure; limits the streams of each requester, and ends
- * them when their tokens expire. It does not know what the events mean.
+ * Writes event streams (SSE) over HTTP responses: with pings and back-pressure, a limit per requester, and an end when
+ * the token expires. It does not interpret the events.
  */
 import { subjectOf, type Principal } from '../core/auth/principal.ts';
 import { fail } from '../core/errors.ts';
@@ -12,7 +12,7 @@ import type { HttpResponse, HttpSocket } from './request.ts';
 /** The text before and after an event in its SSE frame. */
 export type Envelope = { readonly head: string; readonly tail: string };
 
-/** Text that is written to one or many streams. Its bytes are encoded once for each way of writing, when needed. */
+/** Text to write to one or many streams. It is converted to bytes on first use, once for each way of writing. */
 export class Chunk {
   readonly #text: string;
   #plain: Buffer | null = null;
@@ -27,7 +27,7 @@ export class Chunk {
     return (this.#plain ??= Buffer.from(this.#text));
   }
 
-  /** The bytes as one chunk of HTTP/1.1 chunked encoding. */
+  /** The text's bytes, framed as one chunk of HTTP/1.1's chunked encoding. */
   get framed(): Buffer {
     return (this.#framed ??= Buffer.from(`${Buffer.byteLength(this.#text).toString(16)}\r\n${this.#text}\r\n`));
   }
@@ -38,37 +38,40 @@ const NO_HEADERS = Object.freeze({});
 
 const streaming = new WeakSet<HttpSocket>();
 
-/** Whether an event stream is open on this socket. The stream itself closes a stalled reader. */
+/**
+ * Whether an event stream is open on this socket. If so, the stream itself closes the socket of a reader that stalls.
+ */
 export function isEventStream(socket: HttpSocket): boolean {
   return streaming.has(socket);
 }
 
-/** What writes to a stream: an operation, or a member of a group. */
+/** A writer to a stream: one operation, or one member of a group. */
 export interface StreamMember {
   /** Called when the stream accepts data again after it was blocked. */
   drained(): void;
-  /** Called when the stream has ended: nothing can be written any more. */
+  /** Called when the stream has ended. Nothing can be written to it after that. */
   gone(): void;
 }
 
-/** What the chunks of a stream are written to. */
+/** The object that receives the chunks: the socket or the response. */
 type Out = Pick<HttpSocket, 'write' | 'writableLength'> & Pick<HttpResponse, 'once'>;
 
 /** The parameters of one stream. */
 type SseStreamOptions = {
-  /** Called once when the stream has ended, whichever side ended it. */
+  /** Called once when the stream has ended, by the relay or by the peer. */
   readonly onClose: () => void;
-  /** When the stream ends by itself, in epoch milliseconds; null: never. */
+  /** The time at which the relay ends the stream, in epoch milliseconds; null: no such time. */
   readonly expiresAt: number | null;
-  /** The last chunk written when the node shuts down; null: none. */
+  /** The chunk to write last when the node shuts down; null: none. */
   readonly lastChunk: Chunk | null;
 };
 
-/** What the open streams of a node share. */
+/** What all open streams of a node share. */
 type SseStreamHost = {
   readonly clock: Clock;
   /**
-   * Whether chunks may be written to the socket directly, not through the response. The bytes are the same either way.
+   * Whether chunks may be written directly to the socket instead of the response. The peer receives the same bytes
+   * either way.
    */
   readonly direct: boolean;
   /** Called once for each stream, before its own `onClose`. */
@@ -76,20 +79,20 @@ type SseStreamHost = {
 };
 
 /**
- * One HTTP response as an event stream. Everything goes through `write`, pings and last chunks too. A writer checks
- * `blocked` or awaits `ready` first, so a slow reader costs its socket's buffer and a bounded queue at most. It has few
- * closures, because thousands of readers have one instance each.
+ * One HTTP response as an event stream. All bytes pass through `write`, including pings and last chunks. Writers check
+ * `blocked` or await `ready` first, so a slow reader costs at most its socket's buffer and a bounded queue. The class
+ * avoids closures, because a node has one instance for each of thousands of readers.
  */
 export class SseStream {
   readonly options: SseStreamOptions;
   readonly #res: HttpResponse;
   readonly #host: SseStreamHost;
-  /** The socket, when chunks can be written to it directly; else the response, which frames them. */
+  /** The socket, if chunks can be written to it directly; otherwise the response, which frames the chunks. */
   readonly #out: Out;
   readonly #direct: boolean;
   #members: StreamMember[] = [];
   #closed = false;
-  /** When the reader stopped reading, by `Clock.monotonic`; null while it reads. */
+  /** The time at which the reader stopped reading, by `Clock.monotonic`; null while it reads. */
   #blockedAt: number | null = null;
   #drained: PromiseWithResolvers<void> | null = null;
 
@@ -103,11 +106,11 @@ export class SseStream {
     this.#host = host;
     res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      // Proxies that compress would hold events back until they have a block of them.
+      // `no-transform`: a proxy that compresses would delay events until it has a whole block of them.
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     });
-    // When the headers are flushed without a body, Node keeps them as one string instead of thirty parts.
+    // Flushing the headers before the body lets Node store them as one string instead of thirty.
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);
@@ -115,9 +118,9 @@ export class SseStream {
     this.#direct = socket !== null;
     this.#out = socket ?? res;
     res.on('close', () => this.#finish());
-    // A client that hung up earlier has emitted `close` before this listener existed.
+    // If the client disconnected before this line, `close` was emitted before the listener existed.
     if (res.destroyed) queueMicrotask(() => this.#finish());
-    // Some browsers hold the headers back until the first bytes of the body arrive.
+    // Some browsers do not process the headers until the first bytes of the body arrive.
     this.write(PING);
   }
 
@@ -125,13 +128,13 @@ export class SseStream {
     return this.#closed;
   }
 
-  /** Whether written data waits because the reader has not read it. */
+  /** Whether written data still waits for the reader. */
   get blocked(): boolean {
     return this.#blockedAt !== null;
   }
 
   addMember(member: StreamMember): void {
-    // `concat` instead of `push`, which would allocate room for sixteen more.
+    // `concat` allocates for one member; `push` would allocate room for sixteen more.
     this.#members = this.#members.concat(member);
   }
 
@@ -139,11 +142,15 @@ export class SseStream {
     this.#members = this.#members.filter((one) => one !== member);
   }
 
-  /** Writes even when the stream is blocked. A caller with more than a few last frames checks `blocked` first. */
+  /**
+   * Writes the chunk even if the stream is blocked. Callers with more than a few last frames must check `blocked`
+   * first.
+   */
   write(chunk: Chunk): void {
     if (this.#closed) return;
     const taken = this.#out.write(this.#direct ? chunk.framed : chunk.plain);
-    // The stream blocks only if data is left in the buffer. Data that the system accepted at once does not count.
+    // The stream is blocked only if data stays in the buffer. Data that the operating system has accepted does not
+    // count.
     if (!taken && this.#blockedAt === null && this.#out.writableLength > 0) this.#block();
   }
 
@@ -158,13 +165,19 @@ export class SseStream {
     await this.#drained.promise;
   }
 
-  /** Sends a comment, so that proxies keep an idle stream. Destroys a response that is not read for SSE_STALL_MS. */
+  /**
+   * Sends a comment, so that proxies do not close an idle stream. Destroys the response if its reader has been blocked
+   * for SSE_STALL_MS.
+   */
   ping(): void {
     if (this.#blockedAt === null) this.write(PING);
     else if (this.#host.clock.monotonic() - this.#blockedAt >= SSE_STALL_MS) this.#res.destroy();
   }
 
-  /** Ends the response. A client that received no `complete` treats this as a lost connection and reconnects. */
+  /**
+   * Ends the response. A client that has not received a `complete` event treats this end as a lost connection and
+   * reconnects.
+   */
   end(): void {
     if (this.#closed) return;
     this.#res.end();
@@ -176,7 +189,7 @@ export class SseStream {
     this.#out.once('drain', () => this.#drain());
   }
 
-  /** Calls the members in turn. A member that could not write everything is called last the next time. */
+  /** Calls `drained` of the members in turn. A member that could not write everything is called last the next time. */
   #drain(): void {
     this.#unblock();
     for (const member of this.#members) {
@@ -205,7 +218,10 @@ export class SseStream {
   }
 }
 
-/** Returns the socket that a chunked response has for itself. Null for HTTP/1.0, a queued response, and TLS. */
+/**
+ * Returns the socket if chunks can be written to it directly, otherwise null: for HTTP/1.0, for TLS, and for a response
+ * that waits behind another one of its connection.
+ */
 function chunkedSocket(res: HttpResponse): HttpSocket | null {
   const { socket, req } = res;
   const own = res.chunkedEncoding && socket !== null && socket === req.socket;
@@ -213,9 +229,9 @@ function chunkedSocket(res: HttpResponse): HttpSocket | null {
 }
 
 /**
- * Frees what a stream does not need for the days it may be open: the request's headers and the response's head, over a
- * kilobyte for each reader. Node has no API to free the head; where a version of Node stores it elsewhere, it stays in
- * memory.
+ * Frees memory that an open stream does not need: the request's headers and the response's head, more than a kilobyte
+ * for each reader. A stream may be open for days. Node has no API to free the head. A version of Node that stores the
+ * head elsewhere keeps it in memory.
  */
 function forget(res: HttpResponse): void {
   const { req } = res;
@@ -226,12 +242,14 @@ function forget(res: HttpResponse): void {
   if (written && res.headersSent) Reflect.set(res, written, null);
 }
 
-// Keeps the open event streams of one node: their number per requester, their pings and their ends.
+// The open event streams of one node: limits their number per requester, sends pings, and ends them.
 
 export type SseStreams = {
-  /** Reserves a stream of the requester; returns the function that frees it. Throws `rate_limited` or `draining`. */
+  /**
+   * Reserves a stream for the requester and returns the function that frees it. Throws `rate_limited` or `draining`.
+   */
   reserve(requester: Principal): () => void;
-  /** Opens a response as a stream. The caller has called `reserve` before; it writes to the stream and ends it. */
+  /** Turns a response into a stream. The caller must have called `reserve`, and writes to the stream and ends it. */
   open(res: HttpResponse, options: SseStreamOptions): SseStream;
   /** Ends every stream with its last chunk, if it has one, and refuses new streams as `draining`. */
   close(): void;
@@ -297,13 +315,13 @@ function takePlace(held: Map<string, number>, requester: Principal): () => void 
 
 export type Ending = Pick<SseStream, 'options' | 'end'>;
 
-/** The streams that expire within one second, and the timer for the earliest of them. */
+/** The streams that expire within the same second, and the timer for the earliest of them. */
 type Row = { readonly streams: Set<Ending>; at: number; cancel: Cancel };
 
-/** The length of the time that one row covers, in milliseconds. */
+/** The length of the period that one row covers, in milliseconds. */
 const ROW_MS = 1000;
 
-/** Ends event streams when their tokens expire, with one timer for many streams. */
+/** Ends event streams when their tokens expire. Streams that expire in the same second share one timer. */
 export function createExpiries(clock: Clock) {
   const rows = new Map<number, Row>();
   const rowOf = ({ options: { expiresAt } }: Ending): number | null => expiresAt && Math.floor(expiresAt / ROW_MS);
@@ -319,8 +337,8 @@ export function createExpiries(clock: Clock) {
       const at = stream.options.expiresAt ?? Infinity;
       if (at > now) next = Math.min(next, at);
       else {
-        // The stream is removed before `end`, because it may close only later. Other streams may join this row until
-        // then.
+        // The stream leaves the row before `end`, because `end` may take effect later, and other streams may join the
+        // row until then.
         row.streams.delete(stream);
         stream.end();
       }
@@ -329,7 +347,7 @@ export function createExpiries(clock: Clock) {
     else rows.delete(key);
   };
   return {
-    /** Ends the stream at its `options.expiresAt`, unless cancelled. Streams of the same second share one timer. */
+    /** Ends the stream at its `options.expiresAt`, unless it is cancelled before. */
     add(stream: Ending): void {
       const key = rowOf(stream);
       const at = stream.options.expiresAt;
@@ -352,7 +370,10 @@ export function createExpiries(clock: Clock) {
 /** The longest delay that a Node timer accepts, in milliseconds. A timer with a longer delay fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Calls `run` at this wall time (epoch milliseconds), however far away, or as soon as possible if it has passed. */
+/**
+ * Calls `run` at this wall time (epoch milliseconds), which may be arbitrarily far away. If the time has passed, `run`
+ * is called as soon as possible.
+ */
 export function atTime(clock: Clock, epochMs: number, run: () => void): Cancel {
   let cancel: Cancel = () => {};
   const arm = (): void => {
@@ -374,7 +395,10 @@ type EventFrame = {
   readonly data: string;
 };
 
-/** Writes a frame. Throws a TypeError for CR, LF or NUL in a field, which would end it or make clients ignore it. */
+/**
+ * Returns the text of a frame. Throws a TypeError if a field contains CR, LF or NUL, because those end the field or
+ * make clients ignore it.
+ */
 export function eventFrame({ event, id, data }: EventFrame): string {
   for (const field of [event, id ?? '', data]) {
     if (BREAKS.test(field)) throw new TypeError('A field of an event stream must not contain CR, LF or NUL.');

@@ -1,4 +1,4 @@
-/** Finds the text of one member in a JSON text, so that a payload is shown exactly as it was received. */
+/** Finds the original text of one member in a JSON text, so that a payload is shown exactly as it was received. */
 import { endOfObject, endOfValue } from '../../protocol/json-scan.ts';
 
 /** Returns the text of the member at this path of names; null if there is none. `text` is a JSON object. */

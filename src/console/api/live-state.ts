@@ -1,9 +1,9 @@
-/** Holds the state of live updates in this tab. The top bar shows it, and lets the user pause the updates. */
+/** Holds the state of live updates in this tab, which the top bar shows, and whether the user has paused them. */
 import { signal } from '@preact/signals';
 
 /**
- * The state of the tab's stream. `off`: the page has no live updates. `asking`: the page repeats its requests, because
- * it can have no stream. `broken`: the stream broke and is being opened again.
+ * The state of the tab's event stream. `off`: the page has no live updates. `asking`: the page cannot have a stream and
+ * repeats its requests instead. `broken`: the stream broke and is being opened again.
  */
 type LiveState = 'off' | 'opening' | 'live' | 'asking' | 'broken';
 

@@ -1,7 +1,7 @@
 /**
  * Keeps the one event stream of this tab. The stream is closed while the tab is hidden or paused, and opened again
- * afterwards. A tab that gets no slot for a stream, or not its library, calls `onStale` regularly instead, so that the
- * page is read again.
+ * afterwards. If a tab gets no slot for a stream, or cannot load the library of streams, it calls `onStale` regularly
+ * instead, so that the page is read again.
  */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { TypedDocumentString } from '../../../generated/console.ts';
@@ -12,7 +12,7 @@ import { RequestError, errorOf } from './request.ts';
 import { takeSlot } from './stream-slots.ts';
 import { subscribe, type Streams } from './subscribe.ts';
 
-/** The pauses before a broken stream is opened again, in milliseconds; the last one repeats. */
+/** The delays before a broken stream is opened again, in milliseconds. The last one repeats. */
 const REOPEN_MS = [500, 1_000, 2_000, 5_000, 10_000];
 /** The pause between an answer and the next request of a tab without a stream, in milliseconds. */
 const ASK_MS = 3_000;
@@ -25,15 +25,15 @@ type Live<Data, Variables> = {
   /** Handles one event. Returns how many events were dropped before it. */
   readonly onData: (data: Data) => number;
   /**
-   * Called when the page must be read again: the stream was opened, events were dropped, or there is no stream. Events
-   * that arrive before the answer may be older or newer than the answer.
+   * Called when the page must be read again: the stream was opened, events were dropped, or there is no stream. An
+   * event that arrives before the answer may be older or newer than the answer.
    */
   readonly onStale: () => void;
-  /** Called when the relay has completed the subscription, so that no more events follow. */
+  /** Called when the relay has completed the subscription. No events follow. */
   readonly onEnd?: () => void;
 };
 
-/** Subscribes while the component is shown. A page may call this once. */
+/** Subscribes while the component is shown. A page must call this at most once. */
 export function useLive<Data, Variables extends object>(
   document: TypedDocumentString<Data, Variables>,
   { variables, onData, onStale, onEnd, skip = false }: Live<Data, Variables>,
@@ -49,7 +49,8 @@ export function useLive<Data, Variables extends object>(
     missedEvents.value = 0;
   }, [key, document]);
 
-  // A layout effect ends the stream of earlier variables before one of its events reaches the handlers of the new ones.
+  // A layout effect, because it ends the stream of the previous variables before one of its events could reach the new
+  // handlers.
   useLayoutEffect(() => {
     if (skip || session === null || !isVisible || isPaused) return undefined;
     const stop = new AbortController();
@@ -60,7 +61,7 @@ export function useLive<Data, Variables extends object>(
           variables,
           signal: stop.signal,
           onOpen: () => {
-            // The page may have missed changes between its first answer and this moment, so it is read again.
+            // Read again, because the page may have missed changes between its first answer and this moment.
             handlers.current.onStale();
             onOpen();
           },
@@ -68,7 +69,8 @@ export function useLive<Data, Variables extends object>(
             const missed = handlers.current.onData(data);
             if (missed === 0) return;
             missedEvents.value += missed;
-            // A feed that exceeds its limit drops events all the time, so the page is read again at intervals.
+            // If a feed of events exceeds its limit, events are dropped all the time. The page is therefore read again
+            // only at intervals.
             staleTimer ??= setTimeout(() => {
               staleTimer = undefined;
               handlers.current.onStale();
@@ -93,13 +95,15 @@ type Keep = {
   readonly onEnd: () => void;
 };
 
-/** Opens the stream again and again until it completes, is refused, or `signal` is aborted. Never rejects. */
+/**
+ * Opens the stream again and again until the subscription completes, is refused, or `signal` is aborted. Never rejects.
+ */
 async function keepOpen(signal: AbortSignal, { run, onStale, onEnd }: Keep): Promise<void> {
   const setState = (state: typeof liveState.value): void => {
     if (!signal.aborted) liveState.value = state;
   };
   for (let failures = 0; !signal.aborted;) {
-    // A browser does not load a file again that it failed to load. The page then goes on without a stream.
+    // If a browser failed to load a file, it does not load it again. The page then works without a stream.
     const streams = await import('../../clients/live/stream.ts').catch(() => null);
     const release = streams && (await takeSlot());
     if (streams === null || release === null) {
@@ -129,7 +133,10 @@ async function keepOpen(signal: AbortSignal, { run, onStale, onEnd }: Keep): Pro
   }
 }
 
-/** Whether to open the stream again. A refusal is final; a break, a draining relay and an absent store are not. */
+/**
+ * Whether to open the stream again after this error. A refusal is final. A broken stream, a draining relay and an
+ * unavailable store are temporary.
+ */
 const isWorthRepeating = ({ code }: RequestError): boolean =>
   ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited', 'internal'].includes(code);
 

@@ -1,6 +1,6 @@
 /**
- * Requests documents for components (`useQuery`). A request is repeated when its variables change, after an event, or
- * at intervals.
+ * Requests GraphQL documents for components (`useQuery`), and repeats a request when its variables change, after an
+ * event, or at intervals.
  */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { TypedDocumentString } from '../../../generated/console.ts';
@@ -11,8 +11,8 @@ import { RequestError, errorOf, isAbort, isPassing, request } from './request.ts
 
 export type Query<Data> = {
   /**
-   * The latest answer; null before the first one. It is kept while the next one is awaited, and after an error of a
-   * request with the same variables.
+   * The latest answer; null before the first one. It stays while the next answer is awaited, and after an error if the
+   * variables are the same.
    */
   readonly data: Data | null;
   /** The error of the latest request; null after an answer. */
@@ -20,7 +20,7 @@ export type Query<Data> = {
   /** The time at which the latest answer arrived, in epoch milliseconds; null before the first one. */
   readonly asOf: number | null;
   readonly loading: boolean;
-  /** The number of requests that were sent so far. The answers of all but the latest one are dropped. */
+  /** The number of requests sent so far. Only the answer to the latest one is used. */
   readonly sent: number;
   readonly again: () => void;
   /** Repeats the request after an event that changed the answer. Events in close succession cause only one request. */
@@ -29,19 +29,18 @@ export type Query<Data> = {
 
 type Asking = {
   /**
-   * The pause after each answer before the request is repeated, in milliseconds, while the tab is visible and not
-   * paused. Absent: the request is not repeated once it was answered. Use it only for figures that change without an
-   * event, such as series over time.
+   * The delay between an answer and the next request in milliseconds, while the tab is visible and not paused. Absent:
+   * an answered request is not repeated. Use this only for figures that change without an event, such as time series.
    */
   readonly everyMs?: number | undefined;
-  /** The pause after each answer while the tab is hidden and not paused. Absent: a hidden tab requests nothing. */
+  /** The same delay while the tab is hidden and not paused. Absent: a hidden tab requests nothing. */
   readonly hiddenEveryMs?: number;
   readonly skip?: boolean;
 };
 
-/** The pause after a failed request, in milliseconds. If the relay names a pause, that one is used. */
+/** The delay after a failed request in milliseconds, unless the relay's answer names one. */
 const RETRY_MS = 4_000;
-/** The shortest pause between an answer and the request that an event causes, in milliseconds. */
+/** The minimum delay between an answer and a request that an event causes, in milliseconds. */
 const EVENT_GAP_MS = 1_000;
 
 const EMPTY = { data: null, error: null, asOf: null, loading: true, sent: 0 };
@@ -62,7 +61,7 @@ export function useQuery<Data, Variables>(
   });
 }
 
-/** Does the same as `useQuery`, for an answer that `send` makes of several requests. The key names what is asked for. */
+/** Like `useQuery`, for an answer that `send` combines from several requests. `key`: identifies the answer. */
 export function useAnswer<Data>(
   key: string,
   send: (signal: AbortSignal) => Promise<Data>,
@@ -78,7 +77,7 @@ export function useAnswer<Data>(
   const session = token.value === null ? null : signIns.value;
   useForget(latest, [key, session, turn]);
 
-  // A layout effect runs before the browser paints, so the request is under way during the painting.
+  // A layout effect, because it runs before the browser paints, so that the request is already sent while it paints.
   useLayoutEffect(() => {
     if (skip || session === null || !isAsking) return undefined;
     const asking = keepAsking<Data>({
@@ -101,24 +100,24 @@ export function useAnswer<Data>(
   return { ...state, again: () => setTurn((was) => was + 1), changed: () => changed.current() };
 }
 
-/** The time of the latest answer, in epoch milliseconds. Null: `keepAsking` sends the request at once. */
+/** The time of the latest answer, in epoch milliseconds. Null makes `keepAsking` send the request at once. */
 type Latest = { current: number | null };
 
 type Keeping<Data> = Pick<Asking, 'everyMs'> & {
   readonly isPaused: boolean;
   readonly latest: Latest;
   readonly send: (signal: AbortSignal) => Promise<Data>;
-  /** Called when a request is sent; `onData` or `onError` follows, unless it is stopped. */
+  /** Called when a request is sent. `onData` or `onError` is called later, unless the requests are stopped. */
   readonly onSend: () => void;
   readonly onData: (data: Data, asOf: number) => void;
   readonly onError: (error: RequestError) => void;
 };
 
 /**
- * Sends one request again and again until it is stopped. At any time a request is under way, or a timer is set for the
- * next one, or nothing is sent until `changed` is called. Without intervals, a request is repeated until its first
- * answer while its errors may pass. A request that is stopped before its answer, and a change
- * that no request has followed, make the next run send at once.
+ * Repeats one request until it is stopped. At any time one of three things is true: a request is in progress, a timer
+ * is set for the next one, or nothing happens until `changed` is called. Without intervals, the request is repeated
+ * until its first answer as long as its errors may be temporary. The next run sends at once in two cases: the last run
+ * was stopped before its answer, or after a change that no request has followed.
  */
 function keepAsking<Data>({ everyMs, isPaused, latest, send, onSend, onData, onError }: Keeping<Data>) {
   const stop = new AbortController();
@@ -152,7 +151,7 @@ function keepAsking<Data>({ everyMs, isPaused, latest, send, onSend, onData, onE
       },
     );
   };
-  // Without intervals, the age of the latest answer is no reason to ask: the answer is read again after events only.
+  // Without intervals, the age of the latest answer does not matter: it is read again only after events.
   const due = everyMs === undefined ? Infinity : everyMs - (Date.now() - (latest.current ?? -Infinity));
   if (latest.current === null || due <= 0) ask();
   else if (everyMs !== undefined && !isPaused) askAfter(due);
@@ -169,7 +168,7 @@ function keepAsking<Data>({ everyMs, isPaused, latest, send, onSend, onData, onE
   };
 }
 
-/** Clears the time of the latest answer when one of `causes` has changed, so that the request is sent at once. */
+/** Clears the time of the latest answer if one of `causes` has changed, so that the request is sent at once. */
 function useForget(latest: Latest, causes: readonly (string | number | null)[]): void {
   const seen = useRef(causes);
   if (causes.some((cause, at) => cause !== seen.current[at])) latest.current = null;

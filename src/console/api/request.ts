@@ -5,8 +5,8 @@ import { RELAY_PATH } from '../base.ts';
 import { signOutOf, token } from '../session.ts';
 
 /**
- * Sends one operation. Resolves with the data of the answer, and the text from which it was read. Rejects with
- * AbortError when aborted, otherwise with RequestError, even if the answer has data beside its errors. When the relay
+ * Sends one operation. Resolves with the data of the answer and the answer's original text. Rejects with AbortError
+ * when aborted, and otherwise with RequestError, even if the answer has data in addition to its errors. If the relay
  * refuses the token, the tab asks the user for another one.
  */
 export async function send<Data, Variables>(
@@ -20,7 +20,7 @@ export async function send<Data, Variables>(
   return { data: readData<Data>(parseObject(text), bearer, response), text };
 }
 
-/** Sends one operation, as `send` does, and resolves with the data only. */
+/** Like `send`, but resolves only with the data. */
 export async function request<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
@@ -29,7 +29,7 @@ export async function request<Data, Variables>(
   return (await send(document, variables, signal)).data;
 }
 
-/** The time since which the relay answers no request, in epoch milliseconds; null while it answers. */
+/** The time since which the relay has answered no request, in epoch milliseconds; null if it answers. */
 export const silentSince = signal<number | null>(null);
 
 type Post = { readonly bearer: string; readonly signal?: AbortSignal | undefined };
@@ -57,7 +57,10 @@ async function post(path: string, body: object, { bearer, signal }: Post): Promi
   }
 }
 
-/** A JSON text that a request has in place of a value. Its digits and the order of its members stay as they are. */
+/**
+ * A JSON text that stands for a value in a request. It is sent unchanged, so its digits and the order of its members
+ * are preserved.
+ */
 class ExactJson {
   readonly text: string;
 
@@ -69,7 +72,7 @@ class ExactJson {
 /** Returns a value that is sent as this JSON text. */
 export const exactJson = (text: string): unknown => new ExactJson(text);
 
-/** Returns the JSON text of a body, with each ExactJson in it as its own text. */
+/** Returns a body as JSON text, in which each ExactJson is replaced by its own text. */
 function exactText(body: object): string {
   const texts = new Map<string, string>();
   const marked = JSON.stringify(body, (_, value: unknown) => {
@@ -86,12 +89,15 @@ export function requireToken(): string {
   return token.value;
 }
 
-/** The members of the JSON object that an answer is. */
+/** The members of an answer, which is a JSON object. */
 type AnswerBody = Readonly<Record<string, unknown>>;
 
 type Head = Pick<Response, 'status' | 'headers'>;
 
-/** Returns the error of a refused request; null if it is none. Asks for another token if the relay refused this one. */
+/**
+ * Returns the error of a refused request; null if the request was not refused. If the relay refused the token, asks the
+ * user for another one.
+ */
 export function refusalOf(body: AnswerBody, bearer: string, { status, headers }: Head): RequestError | null {
   const { code, message } = readRefusal(body, status);
   if (code === null) return null;
@@ -100,7 +106,7 @@ export function refusalOf(body: AnswerBody, bearer: string, { status, headers }:
   return new RequestError(code, message, Number.isFinite(seconds) ? seconds * 1000 : null);
 }
 
-/** Returns the data of an answer or of an event of a stream. Throws RequestError for a refusal. */
+/** Returns the data of an answer or of an event. Throws RequestError for a refusal. */
 export function readData<Data>(body: AnswerBody, bearer: string, head: Head): Data {
   const refusal = refusalOf(body, bearer, head);
   if (refusal) throw refusal;
@@ -109,12 +115,15 @@ export function readData<Data>(body: AnswerBody, bearer: string, head: Head): Da
   return data;
 }
 
-/** Whether the data is an object. Its members are not checked, because the relay validated the document. */
+/** Whether the data is an object. Its members need no check, because the relay validated the document. */
 function isData<Data>(data: unknown): data is Data {
   return typeof data === 'object' && data !== null;
 }
 
-/** Returns the code and message of the first error, or of a problem document. The code is null for no refusal. */
+/**
+ * Returns the code and message of the first error in an answer, or of a problem document. The code is null if there is
+ * no error.
+ */
 function readRefusal(body: AnswerBody, status: number): { readonly code: string | null; readonly message: string } {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;
   const error = membersOf(first);
@@ -127,7 +136,7 @@ function readRefusal(body: AnswerBody, status: number): { readonly code: string 
   };
 }
 
-/** Returns the members of a JSON object; none for any other text. */
+/** Returns the members of a JSON object; an empty object for any other text. */
 export function parseObject(text: string): AnswerBody {
   try {
     return membersOf(JSON.parse(text));
@@ -157,11 +166,11 @@ export class RequestError extends Error {
 
 export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError';
 
-/** Returns any failure as a RequestError. An unexpected failure has the code `internal`. */
+/** Converts any failure into a RequestError. An unexpected failure has the code `internal`. */
 export const errorOf = (error: unknown): RequestError =>
   error instanceof RequestError ? error : new RequestError('internal', String(error));
 
-/** The codes of errors that may pass while the request stays the same. */
+/** The codes of errors that may be temporary. */
 const PASSING: readonly string[] = ['unreachable', 'bad_answer', 'store_unavailable'];
 
 /** Whether the same request may succeed later. */
@@ -171,7 +180,7 @@ export const isPassing = ({ code, retryAfterMs }: RequestError): boolean =>
 type Answer = { readonly __typename: string };
 type Refusal = Extract<CancelCallMutation['cancelCommand'], { readonly __typename: 'Refusal' }>;
 
-/** Returns the answer of a mutation. Throws a RequestError if the relay refused it. */
+/** Returns the answer of a mutation. Throws a RequestError if the answer is a refusal. */
 export function accepted<Done extends Answer>(answer: Done | Refusal): Done {
   if (!isRefusal(answer)) return answer;
   throw new RequestError(answer.code, answer.message);

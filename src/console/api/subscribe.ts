@@ -3,7 +3,7 @@ import type { TypedDocumentString } from '../../../generated/console.ts';
 import { RELAY_PATH } from '../base.ts';
 import { RequestError, parseObject, readData, refusalOf, requireToken } from './request.ts';
 
-/** The library of event streams. It is loaded with the first subscription, so that it does not delay the first page. */
+/** The library of event streams. It is loaded at the first subscription, so that it does not delay the first page. */
 export type Streams = typeof import('../../clients/live/stream.ts');
 
 type StreamOptions<Data> = {
@@ -16,8 +16,8 @@ type StreamOptions<Data> = {
 const EVENT_HEAD = { status: 200, headers: new Headers() };
 
 /**
- * Runs a subscription to its end. Resolves when the relay has completed it. Rejects with RequestError when the relay
- * refused it or the stream broke, and with AbortError when aborted.
+ * Runs a subscription to its end. Resolves when the relay has completed it. Rejects with RequestError if the relay
+ * refused it or the stream broke, and with AbortError if it was aborted.
  */
 export async function subscribe<Data, Variables extends object>(
   { runStream, StreamFailure }: Streams,

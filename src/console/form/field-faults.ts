@@ -1,11 +1,11 @@
-/** Converts faults of params to the shape in which the forms library shows them beside its fields. */
+/** Converts faults of params into the form in which the forms library shows them beside its fields. */
 import { ErrorSchemaBuilder, type ErrorSchema } from '@rjsf/utils';
 import type { ParamsFault } from '../invoke/checker.ts';
 import { isReserved, type Schema, FORMAT_NAME } from './form-schema.ts';
 
 /**
- * Returns the faults as the tree that the forms library reads: each level has the texts of its own faults, and the
- * levels below it. A fault at a name that the library cannot hold becomes one of the whole value.
+ * Returns the faults as the tree that the forms library reads: each level has the texts of its own faults and the
+ * levels below it. If the library cannot represent the name of a faulty member, the fault is shown for the whole value.
  */
 export function errorSchemaOf(faults: readonly ParamsFault[]): ErrorSchema {
   const root = new ErrorSchemaBuilder();
@@ -37,7 +37,7 @@ function typeOf({ type, enum: values, const: only }: Schema): string {
   return typeWord(type);
 }
 
-/** Returns the words for the type of a schema; an empty text for a schema without one. */
+/** Returns the words for the type of a schema; an empty text if the schema has no type. */
 export function typeWord(type: unknown): string {
   const names = Array.isArray(type) ? type : [type];
   return names

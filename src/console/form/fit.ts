@@ -1,11 +1,11 @@
-/** Whether a value fits a schema, as far as a form asks. */
+/** Compares a value with a schema, to choose among the alternatives that a form offers. */
 import type { RJSFSchema } from '@rjsf/utils';
 import { nearestOf } from './exact.ts';
 
 /**
- * Whether a value may be meant for a schema, by the types, constants, choices and ranges of its members. The schema is
- * a part of the bounded copy of `formSchemaOf`, so each call takes at most as many steps as the copy has parts. Entries
- * of lists are not looked at, and no expression runs: clients choose the expressions.
+ * Whether a value may be meant for a schema, judged by the types, constants, choices and ranges of its members. The
+ * schema must be a part of the bounded copy of `formSchemaOf`, so each call takes at most as many steps as the copy has
+ * parts. Entries of lists are not compared, and no regular expression runs, because clients choose the expressions.
  */
 export function fits(schema: RJSFSchema | boolean, given: unknown, how: Fit = {}): boolean {
   const value = nearestOf(given);
@@ -26,7 +26,7 @@ export function fits(schema: RJSFSchema | boolean, given: unknown, how: Fit = {}
   return alternatives.length === 0 || alternatives.some((option) => fits(option, value, how));
 }
 
-/** `isLoose`: only types and constants are compared, so that an unfinished value keeps its alternative. */
+/** `isLoose`: compares only types and constants, so that an alternative stays chosen while its value is unfinished. */
 type Fit = { readonly isLoose?: boolean };
 export const LIKE: Fit = { isLoose: true };
 
@@ -44,7 +44,7 @@ const isWithin = ({ minimum = -Infinity, maximum = Infinity }: RJSFSchema, value
 const isSame = (constant: unknown, value: unknown): boolean =>
   constant === value || (typeof constant === 'object' && JSON.stringify(constant) === JSON.stringify(value));
 
-/** Returns the alternatives of a choice in a copy; none for any other schema. */
+/** Returns the alternatives of a choice in such a copy; an empty list for any other schema. */
 export function choicesIn(schema: RJSFSchema): readonly RJSFSchema[] {
   const choices: unknown = schema['choices'];
   return Array.isArray(choices) ? choices : [];

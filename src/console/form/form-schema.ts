@@ -1,34 +1,43 @@
 /**
  * Prepares the JSON Schema of an action for the forms library. Any client can advertise a schema, and the library
- * expands references, merges alternatives and fills lists on the page's main thread without a bound. So the library
- * gets a copy that has no references, no expressions to run, and at most FORM_PARTS parts. Parts that a form cannot
+ * expands references, merges alternatives and fills lists on the page's main thread without a limit. So the library
+ * gets a copy without references and regular expressions, and with at most FORM_PARTS parts. Parts that a form cannot
  * show become fields of JSON text.
  */
 import type { RJSFSchema, UiSchema } from '@rjsf/utils';
 import { fits, LIKE, isRecord, choicesIn } from './fit.ts';
 
-/** The maximum number of parts of a form, where each reference counts as often as it is used. */
+/** The maximum number of parts of a form. A part counts each time a reference uses it. */
 export const FORM_PARTS = 200;
-/** The maximum number of fields that a form shows, with the entries of its lists. Ten choices count as one field. */
+/**
+ * The maximum number of fields that a form shows, including those in the entries of its lists. Ten choices count as one
+ * field.
+ */
 export const FORM_FIELDS = 400;
-/** The maximum number of names, references and choices that are read of one schema. */
+/** The maximum number of names, references and choices of one schema that are read. */
 const FORM_STEPS = 5_000;
-/** The maximum number of characters of all choices, constants and defaults of a schema. Each counts as eight. */
+/**
+ * The maximum number of characters of all choices, constants and defaults of a schema, each of which counts as at least
+ * eight.
+ */
 const FORM_VALUE_CHARS = 16_000;
-/** The deepest level that a form shows. Deeper parts are JSON text, so that a recursive schema ends somewhere. */
+/** The maximum depth of a form. Deeper parts are JSON text, which bounds recursive schemas. */
 const FORM_DEPTH = 8;
 const TITLE_CHARS = 120;
 const DESCRIPTION_CHARS = 1_000;
-/** The maximum number of steps of a reference such as `#/$defs/line`. */
+/** The maximum number of names in a reference such as `#/$defs/line`. */
 const POINTER_STEPS = 16;
-/** The maximum number of references that lead to one part. */
+/** The maximum number of references that are followed one after the other to find a part. */
 const HOPS = 8;
 
 export type FormSchema = { readonly schema: RJSFSchema; readonly uiSchema: UiSchema };
-/** What the console shows for a schema: a form, or JSON text and a clause that says why. */
+/** How the console shows the arguments: with a form, or as JSON text, for the reason `why`. */
 type FormOrReason = (FormSchema & { readonly why: null }) | { readonly why: string };
 
-/** Returns the copy for the forms library, or why there is no form. Reads at most a bounded part of the schema. */
+/**
+ * Returns the copy for the forms library, or the reason why there is no form. Reads at most a limited part of the
+ * schema.
+ */
 export function formSchemaOf(schema: unknown): FormOrReason {
   const left: Budget = { parts: FORM_PARTS, steps: FORM_STEPS, chars: FORM_VALUE_CHARS };
   try {
@@ -42,11 +51,11 @@ export function formSchemaOf(schema: unknown): FormOrReason {
 
 const TOO_MANY_FIELDS = `the form would have more than ${FORM_FIELDS} fields`;
 
-/** Returns why a value cannot be shown in the form: it has too many entries. Null if it can be shown. */
+/** Returns the reason why the form cannot show a value, which is that it has too many entries; null if it can. */
 export const valueFault = ({ schema }: FormSchema, value: unknown): string | null =>
   fieldsOf(schema, value) > FORM_FIELDS ? TOO_MANY_FIELDS : null;
 
-/** Thrown when a schema has no form or exceeds a budget. It completes “The arguments are written as JSON: …”. */
+/** Thrown if a schema has no form or exceeds a limit. The message completes “The arguments are written as JSON: …”. */
 class TooLarge extends Error {
   override readonly name = 'TooLarge';
 }
@@ -57,11 +66,11 @@ type Place = {
   readonly depth: number;
   readonly left: Budget;
   /**
-   * Whether a constant of this part becomes its default: the part and all parts around it are required, up to the
-   * arguments, an alternative or an entry of a list.
+   * Whether a constant of this part becomes the part's default. This is so if the part and all parts around it are
+   * required, up to the whole arguments, an alternative, or an entry of a list.
    */
   readonly isSent: boolean;
-  /** Whether the part is an alternative. Its constants say which one was chosen, so they are sent with it. */
+  /** Whether the part is an alternative. The constants of an alternative identify it, so they are sent with it. */
   readonly isOption?: boolean;
 };
 export type Schema = Readonly<Record<string, unknown>>;
@@ -82,13 +91,13 @@ const NUMBERS = [
 const FLAGS = ['readOnly', 'uniqueItems'] as const;
 const TEXTS = { title: TITLE_CHARS, description: DESCRIPTION_CHARS, format: 40, pattern: 80 } as const;
 /**
- * The name under which a copy has the keyword `format`, for the hint beside the field. The forms library must not see a
- * format: it has widgets that convert what is typed into dates, times and files.
+ * The name of the keyword that has the value of `format` in a copy, for the hint beside the field. The forms library
+ * must not see `format`, because its widgets for formats convert typed text into dates, times and files.
  */
 export const FORMAT_NAME = 'formatName';
 const VALUES = ['const', 'default'] as const;
 const OPTIONS = ['oneOf', 'anyOf'] as const;
-/** All keywords that are read from a schema. No other keyword reaches the forms library. */
+/** The keywords that are read from a schema. No other keyword reaches the forms library. */
 const COPIED = [
   ...['type', 'enum', 'properties', 'required', 'items', 'additionalProperties', 'allOf'],
   ...[...NUMBERS, ...FLAGS, ...Object.keys(TEXTS), ...VALUES, ...OPTIONS, ...NOT_FORMABLE],
@@ -106,7 +115,7 @@ function copyPart(given: unknown, place: Place): FormSchema {
   if (schema === null || depth > FORM_DEPTH || !isFormable(schema, place)) {
     if (depth === 0) throw new TooLarge('the schema says more than a form can show');
     if (schema?.['default'] !== undefined) copy.default = copyValue(schema['default'], place);
-    // The forms library draws nothing for a schema without keywords.
+    // A keyword is needed, because the forms library shows nothing for a schema without any.
     copy.$comment = 'shown as JSON';
     return { schema: copy, uiSchema: { 'ui:field': 'JsonField' } };
   }
@@ -117,7 +126,7 @@ function copyPart(given: unknown, place: Place): FormSchema {
   return options ? choiceOf({ schema: copy, uiSchema }, options, place) : { schema: copy, uiSchema };
 }
 
-/** Copies the keywords that hold no schemas. */
+/** Copies those keywords that contain no schemas. */
 function copyPlain(schema: Schema, copy: RJSFSchema, place: Place): void {
   const { type, enum: choices, required } = schema;
   if (isTypeName(type)) copy.type = type;
@@ -140,7 +149,7 @@ function copyPlain(schema: Schema, copy: RJSFSchema, place: Place): void {
   }
 }
 
-/** Copies the parts below a schema into its copy, and returns how the form shows them. */
+/** Copies the schemas inside a schema into its copy, and returns how the form shows them. */
 function copyParts(schema: Schema, copy: RJSFSchema, below: Place): UiSchema {
   const uiSchema: UiSchema = {};
   const { properties, items, additionalProperties } = schema;
@@ -155,7 +164,7 @@ function copyParts(schema: Schema, copy: RJSFSchema, below: Place): UiSchema {
   }
   if (items !== undefined) {
     const part = copyPart(items, { ...below, isSent: true, isOption: false });
-    // A new entry that is a text is empty. Without a default it would be null.
+    // A new entry of type text begins empty. Without this default it would be null.
     if (part.schema.type === 'string') part.schema.default ??= part.schema.enum ? undefined : '';
     copy.items = part.schema;
     uiSchema['items'] = part.uiSchema;
@@ -170,9 +179,9 @@ function copyParts(schema: Schema, copy: RJSFSchema, below: Place): UiSchema {
 }
 
 /**
- * Returns a schema with alternatives as the field of a choice. The forms library does not see the alternatives: it
- * would choose the first one and send its defaults, although nobody chose it. Each alternative gets a copy of the
- * keywords beside the alternatives.
+ * Converts a schema with alternatives into the field of a choice. The alternatives are hidden from the forms library,
+ * because it would choose the first one and send its defaults although nobody chose it. Each alternative gets a copy of
+ * the keywords that stand beside the alternatives.
  */
 function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): FormSchema {
   const { title, description, default: preset, ...base } = own.schema;
@@ -180,7 +189,7 @@ function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): F
     const part = copyPart(option, { ...place, depth: place.depth + 1, isSent: true, isOption: true });
     if (part.uiSchema['ui:field'] === 'JsonField') return part;
     const properties = { ...base.properties, ...part.schema.properties };
-    // The choice itself says the constants of its members.
+    // These constants are not shown as fields, because the choice itself shows them.
     const said = Object.entries(part.uiSchema).map(([name, of]: [string, UiSchema]) =>
       of['ui:field'] === 'ConstField' ? [name, { ...of, 'ui:options': { isSaid: true } }] : [name, of],
     );
@@ -197,17 +206,17 @@ function choiceOf(own: FormSchema, options: readonly unknown[], place: Place): F
   return { schema, uiSchema };
 }
 
-/** Returns the index of the alternative that a value is most like; -1 if it is like none of them. */
+/** Returns the index of the alternative that resembles a value most; -1 if none does. */
 export function choiceIn(schema: RJSFSchema, value: unknown): number {
   const choices = choicesIn(schema);
   const exact = choices.findIndex((choice) => fits(choice, value));
   return exact >= 0 ? exact : choices.findIndex((choice) => fits(choice, value, LIKE));
 }
 
-/** Whether a value may be an unfinished value of a schema: its types and constants fit. */
+/** Whether a value may be an unfinished value for a schema, because its types and constants fit. */
 export const isLike = (schema: RJSFSchema, value: unknown): boolean => fits(schema, value, LIKE);
 
-/** Whether the form has a control for this schema. */
+/** Whether the form has a control for values of this schema. */
 function isFormable(schema: Schema, place: Place): boolean {
   if (NOT_FORMABLE.some((keyword) => schema[keyword] !== undefined)) return false;
   const { type, properties } = schema;
@@ -221,9 +230,9 @@ function isFormable(schema: Schema, place: Place): boolean {
 }
 
 /**
- * Returns the keywords of a schema, of the schema that its `$ref` names, and of all members of its `allOf`, as one
- * schema. Null for a reference that names no part of the document or leads too far, and for keywords that cannot be
- * joined.
+ * Combines the keywords of a schema, of the schema that its `$ref` names, and of all schemas in its `allOf` into one
+ * schema. Null if a reference does not name a part of the document or leads through too many others, and if keywords
+ * cannot be combined.
  */
 function resolve(given: unknown, place: Place, hops = 0): Schema | null {
   spend(place, 1);
@@ -239,7 +248,7 @@ function resolve(given: unknown, place: Place, hops = 0): Schema | null {
   return others.reduce<Schema | null>((merged, other) => merged && other && mergeTwo(merged, other, place), own);
 }
 
-/** Returns the part of the root schema that a reference names; undefined for any other reference. */
+/** Returns the part of the root schema that a reference names; undefined if it names none. */
 function targetOf(reference: unknown, { root }: Place): unknown {
   if (reference === '#') return root;
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined;
@@ -261,7 +270,7 @@ function decoded(step: string): string {
   }
 }
 
-/** Joins the keywords of two schemas that a value must both fit. Null if that takes more than joining them. */
+/** Combines the keywords of two schemas that a value must both satisfy. Null if they cannot simply be combined. */
 function mergeTwo(first: Schema, second: Schema, place: Place): Schema | null {
   const merged: Record<string, unknown> = { ...first };
   for (const [keyword, value] of Object.entries(second)) {
@@ -290,7 +299,9 @@ function namesOf(record: Schema, place: Place): readonly string[] {
 
 type Json = Exclude<RJSFSchema['default'], undefined>;
 
-/** Returns a value of a schema for the form. Throws TooLarge for a long one, and for names that objects inherit. */
+/**
+ * Copies a value of a schema for the form. Throws TooLarge for a long value, and for a name that all objects inherit.
+ */
 function copyValue(value: unknown, place: Place, depth = 0): Json {
   const { left } = place;
   left.chars -= typeof value === 'string' ? value.length + 8 : 8;
@@ -310,7 +321,10 @@ function copyValue(value: unknown, place: Place, depth = 0): Json {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null;
 }
 
-/** Returns the number of fields for a value, or any above FORM_FIELDS. `filled`: what the defaults above have here. */
+/**
+ * Returns the number of fields that a form shows for a value, or any number above FORM_FIELDS. `filled`: the value that
+ * the defaults of the parts around this one give it.
+ */
 function fieldsOf(schema: RJSFSchema, value: unknown, filled?: unknown): number {
   const preset: unknown = filled ?? schema.default;
   const shown = value ?? preset;
@@ -338,7 +352,7 @@ function fieldsOf(schema: RJSFSchema, value: unknown, filled?: unknown): number 
 const memberOf = (value: unknown, name: string): unknown =>
   isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
-/** Cuts a long text, never inside a character. */
+/** Cuts a long text, but never between the two halves of a character. */
 const cut = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…`;
 
@@ -347,5 +361,8 @@ const TYPE_NAMES: readonly unknown[] = ['string', 'number', 'integer', 'boolean'
 
 const isTypeName = (name: unknown): name is TypeName => TYPE_NAMES.includes(name);
 
-/** Whether the library cannot hold a value at this name: every object has it, or the library keeps its own there. */
+/**
+ * Whether the forms library cannot represent a member of this name, because all objects inherit the name or because the
+ * library uses it for itself.
+ */
 export const isReserved = (name: string): boolean => name in {} || name === '__errors' || name.startsWith('ui:');

@@ -1,4 +1,4 @@
-/** Shows a form made from the JSON Schema of an action. This file is loaded when such a form is first shown. */
+/** Shows a form for the JSON Schema of an action. This file is loaded when such a form is first shown. */
 import RjsfForm from '@rjsf/core';
 import {
   enumOptionsIndexForValue,
@@ -25,7 +25,7 @@ import type { ComponentChildren } from 'preact';
 
 type SchemaFormProps = {
   readonly form: FormSchema;
-  /** The value of the form, as JSON text. */
+  /** The value of the form as JSON text. */
   readonly text: string;
   readonly faults: readonly ParamsFault[];
   readonly onChange: (text: string) => void;
@@ -33,10 +33,12 @@ type SchemaFormProps = {
 
 const FIELDS = { ChoiceField, ConstField, JsonField, NumberField };
 
-/** Keeps the library from adding constants (`form-schema.ts` adds those that are needed) and empty objects. */
+/** Prevents the library from adding empty objects, and constants: `form-schema.ts` adds those that are needed. */
 const DEFAULTS = { constAsDefaults: 'never', emptyObjectFields: 'skipEmptyDefaults' } as const;
 
-/** Shows the value as a form. Parts that a form cannot show become fields of JSON text, so that nothing is hidden. */
+/**
+ * Shows a value as a form. Parts that a form cannot show are shown as fields of JSON text, so that nothing is hidden.
+ */
 export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange }: SchemaFormProps) {
   const extraErrors = useMemo(() => errorSchemaOf(faults), [faults]);
   const value = useMemo(() => formValueOf(text), [text]);
@@ -66,12 +68,12 @@ export function SchemaForm({ form: { schema, uiSchema }, text, faults, onChange 
   );
 }
 
-// Defines the layout of the form's fields, groups and lists.
+// The layout of the form's fields, groups and lists.
 
 function FieldTemplate(props: FieldTemplateProps) {
   const { id, label, schema, required = false, hidden, children, rawErrors = [], rawDescription, displayLabel } = props;
   if (hidden) return <div hidden>{children}</div>;
-  // Groups and lists show their own title as the legend of their fields.
+  // A group or list shows its title itself, as the legend of its fields.
   if (!displayLabel) return <>{children}</>;
   const isShort = schema.enum !== undefined || schema.type === 'integer' || schema.type === 'number';
   return (
@@ -89,18 +91,18 @@ function FieldTemplate(props: FieldTemplateProps) {
   );
 }
 
-/** Shows a field for numbers as one for texts. The library's own field rewrites the digits that are typed. */
+/** Shows a number field as a text field, because the library's own number field changes the digits that are typed. */
 function NumberField(props: FieldProps) {
   const { StringField } = props.registry.fields;
   return StringField ? <StringField {...props} /> : null;
 }
 
-/** What a text field cannot hold as it is: browsers remove these characters from its value. */
+/** Matches the characters that browsers remove from the value of a text field. */
 const NOT_HELD = /[\r\0]/;
 
 /**
- * Shows a text field for texts and numbers. The text is kept exactly as typed: a number with its digits, and any other
- * text of a field for numbers as text. The check against the schema says what is wrong.
+ * Shows a text field for texts and numbers. The value is kept exactly as typed: a number with its digits, and any text
+ * that is not a number as text. The check against the schema reports what is wrong with it.
  */
 function BaseInputTemplate(props: BaseInputTemplateProps) {
   const { id, schema, value, required = false, rawErrors = [], onChange } = props;
@@ -123,11 +125,11 @@ function BaseInputTemplate(props: BaseInputTemplateProps) {
       onChange(read(text)),
   };
   if (isNumber) return <input type="text" inputMode="decimal" {...input} />;
-  // A field of one line would remove the line breaks of a text that is pasted.
+  // A field of one line would remove the line breaks of pasted text.
   return <textarea {...input} class="in in-text" rows={1} />;
 }
 
-/** Shows a text with characters that a field cannot hold, as JSON spells it. */
+/** Shows a text as a JSON string, because it contains characters that a text field cannot contain. */
 function SpelledText({ id, value, onChange }: BaseInputTemplateProps) {
   const [typed, setTyped] = useState(JSON.stringify(value));
   const write = (text: string): void => {
@@ -266,7 +268,7 @@ function SelectWidget({ id, options, value, required, rawErrors = [], onChange }
   );
 }
 
-/** Shows a boolean. A value that is absent stays absent until the user chooses one. */
+/** Shows a boolean. An absent value stays absent until the user chooses one. */
 function CheckboxWidget({ id, value, required, label, schema, rawErrors, onChange }: WidgetProps) {
   const title = schema.title ?? label;
   if (!required)
@@ -338,20 +340,20 @@ type SegmentsProps = {
   readonly hint: string;
   readonly description?: ComponentChildren;
   readonly options: readonly string[];
-  /** The index of the chosen option; -1: none. */
+  /** The index of the chosen option; -1 if none is chosen. */
   readonly chosen: number;
-  /** Whether a further option leaves the value out. It is the chosen one while `isLeftOut` is true. */
+  /** Whether there is a further option that leaves the value out. It is the chosen one if `isLeftOut` is true. */
   readonly canLeaveOut: boolean;
   readonly isLeftOut: boolean;
-  /** Called with the index of an option, or null for the value that is left out. */
+  /** Called with the index of the chosen option, or with null for leaving the value out. */
   readonly onChoose: (at: number | null) => void;
   readonly children?: ComponentChildren;
 };
 
-/** The total length of the options, in characters, up to which they are shown side by side. Longer ones are a menu. */
+/** The maximum total length of options that are shown side by side, in characters. Longer ones are shown as a menu. */
 const SIDE_BY_SIDE = 44;
 
-/** Shows a choice: the options side by side if they are few and short, otherwise as a menu. */
+/** Shows a choice: its options side by side if they are few and short, and otherwise as a menu. */
 function Segments(props: SegmentsProps) {
   const { id, title, hint, description, options, chosen, canLeaveOut, isLeftOut, onChoose, children } = props;
   const all = canLeaveOut ? [LEFT_OUT, ...options] : options;
@@ -393,7 +395,7 @@ function Segments(props: SegmentsProps) {
 
 const LEFT_OUT = 'Left out';
 
-/** Shows a choice among alternatives, and below it the fields of the one that is chosen. */
+/** Shows a choice among alternatives, and below it the fields of the chosen one. */
 export function ChoiceField(props: FieldProps) {
   const { fieldPathId, formData, name, schema, uiSchema, required = false, registry, rawErrors, onChange } = props;
   const [wanted, setWanted] = useState(-1);
@@ -445,7 +447,7 @@ export function ChoiceField(props: FieldProps) {
 
 type Option = ReturnType<typeof choicesIn>[number];
 
-/** Returns the name of an alternative: its title, its constant, the constant of a member, its type or its number. */
+/** Returns the name of an alternative: its title, its constant, the constant of a member, its type, or its number. */
 function nameOf(option: Option, at: number): string {
   if (typeof option.title === 'string' && option.title !== '') return option.title;
   const members = Object.values(option.properties ?? {});
@@ -455,7 +457,9 @@ function nameOf(option: Option, at: number): string {
   return word === '' || members.length > 0 ? `Choice ${at + 1}` : word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/** Shows a value that the schema fixes. If it may be left out, or the JSON has another value, it can be chosen. */
+/**
+ * Shows a value that the schema fixes. It is a choice if the value may be left out, or if the JSON has another value.
+ */
 export function ConstField(props: FieldProps) {
   const { fieldPathId, formData, name, schema, uiSchema, required = false, rawErrors, onChange } = props;
   const { const: only } = schema;
@@ -529,12 +533,12 @@ export function JsonField({ fieldPathId, formData, name, schema, onChange, requi
 type HiddenProps = {
   /** The value of a group of fields. */
   readonly value: unknown;
-  /** The names that the group shows. */
+  /** The names of the members that the group shows. */
   readonly shown: readonly string[];
   readonly faultsOf: (name: string) => readonly string[];
 };
 
-/** Names the members of a value that the form has no field for, because they are sent as well. */
+/** Names the members of a value for which the form has no field. They must not be hidden, because they are sent too. */
 function HiddenMembers({ value, shown, faultsOf }: HiddenProps) {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
   const hidden = Object.keys(value).filter((name) => !shown.includes(name));

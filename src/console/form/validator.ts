@@ -1,6 +1,6 @@
 /**
- * Implements the validator that the forms library requires. The form uses it only to choose among alternatives, and
- * checks nothing else: a worker checks the arguments (`invoke/checker.ts`).
+ * Implements the validator that the forms library requires. The form uses it only to choose among alternatives. A
+ * worker checks the arguments (`invoke/checker.ts`).
  */
 import type { RJSFSchema, ValidatorType } from '@rjsf/utils';
 import { fits } from './fit.ts';

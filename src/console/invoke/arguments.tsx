@@ -1,4 +1,4 @@
-/** Shows the arguments of a call, as a form of the schema or as JSON. A worker checks them against the schema. */
+/** Shows the arguments of a call as a form or as JSON, and lets a worker check them against the action's schema. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ErrorBoundary } from 'preact-iso';
 import { Switch, focusFirstField } from '../ui/dialogs.tsx';
@@ -23,14 +23,14 @@ const SchemaForm = loaded(
 );
 
 type ArgumentsProps = {
-  /** The schema of the action. Null: the action has none, so there is no form. */
+  /** The schema of the action. Null: the action has no schema, so there is no form. */
   readonly schema: unknown;
-  /** The arguments of the call, as JSON text. */
+  /** The arguments of the call as JSON text. */
   readonly text: string;
   readonly faults: readonly ParamsFault[];
-  /** Why the arguments were not checked here. Null: they were. */
+  /** The reason why the arguments were not checked; null if they were. */
   readonly unchecked: string | null;
-  /** Receives the changed arguments, and whether they were written as JSON. */
+  /** Called with the changed arguments. `asJson`: whether they were edited as JSON. */
   readonly onChange: (text: string, asJson: boolean) => void;
 };
 
@@ -109,18 +109,18 @@ function JsonField({ text, faults, hasSchema, onChange }: JsonFieldProps) {
   );
 }
 
-/** The result of the latest check that ended. */
+/** The result of the latest check that has ended. */
 type LatestCheck = Checked & {
-  /** Whether it is of the present arguments. False: of earlier ones, or of none, and the present ones are being checked. */
+  /** Whether the result is for the present arguments. If false, they are still being checked. */
   readonly isCurrent: boolean;
 };
 
 const NOTHING_FOUND: Checked = { faults: [], unchecked: null };
 
 /**
- * Returns the result of checking the arguments, given as JSON text. The fault of a text that is not JSON is returned at
- * once, and so is the result if the action has no schema: nothing to check. The result for any other text comes from
- * the worker, within bounded time; until then, the previous result is returned.
+ * Returns the result of checking the arguments, which are given as JSON text. A text that is not JSON gets its fault at
+ * once. If the action has no schema, there is nothing to check. Any other text is checked by the worker within a
+ * limited time; until then, the previous result is returned.
  */
 export function useCheck(schema: unknown, text: string): LatestCheck {
   const [latest, setLatest] = useState({ ...NOTHING_FOUND, of: { schema: null as unknown, text: '' } });
@@ -157,7 +157,7 @@ type Policies = {
   ): { createScriptURL(url: string): string };
 };
 
-/** Starts the worker. The content security policy requires Trusted Types; its one policy accepts this address only. */
+/** Starts the worker. The content security policy requires Trusted Types, and the only policy accepts no other URL. */
 function startWorker({ onMessage, onError }: CheckEvents): CheckWorker {
   const worker = new Worker((trusted ??= trustedUrl()));
   worker.onmessage = ({ data }) => onMessage(data);

@@ -1,6 +1,6 @@
 /**
- * The worker that checks the arguments of a call. It interprets the schema of the action and generates no code, because
- * its content security policy forbids that. `checker.ts` starts the worker, and ends it when a check takes too long.
+ * The worker that checks the arguments of a call. It interprets the action's schema instead of generating code, because
+ * its content security policy forbids generated code. `checker.ts` starts it, and ends it if a check takes too long.
  */
 import { Validator, type Schema } from '@cfworker/json-schema';
 import { FAULT_CHARS, faultsOf } from './fault-texts.ts';
@@ -16,7 +16,7 @@ addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
   answer('ready');
 });
 
-/** Returns the faults of a value. A schema that cannot be read counts as a fault of the whole value. */
+/** Returns the faults of a value. If the schema cannot be read, that is a fault of the whole value. */
 function check(schema: unknown, value: unknown): readonly ParamsFault[] {
   if (!isSchema(schema)) return [{ at: '', text: 'The schema of the action is not an object.', syntax: false }];
   try {

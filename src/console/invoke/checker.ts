@@ -1,22 +1,22 @@
 /**
- * Checks the arguments of a call against the schema of its action, in a worker with a time limit. Any client can
- * advertise a schema whose check never ends, such as one with the expression `^(a+)+$`, and the page must go on.
+ * Checks the arguments of a call against the action's schema, in a worker with a time limit. The limit is needed
+ * because any client can advertise a schema whose check never ends, for example with the expression `^(a+)+$`.
  */
 
 export type ParamsFault = {
-  /** The path of the faulty part: names and indexes joined with dots; empty for the whole value. */
+  /** The path of the faulty part: names and indexes joined by dots; empty for the whole value. */
   readonly at: string;
   readonly text: string;
-  /** Whether the fault is that the text is not JSON. Such a text cannot be sent. */
+  /** Whether the text is not JSON. Such a text cannot be sent. */
   readonly syntax: boolean;
 };
 
-/** The result for a text: its faults, and a sentence if it was not checked. */
+/** The result for a text. `unchecked`: a sentence about why it was not checked; null if it was. */
 export type Checked = { readonly faults: readonly ParamsFault[]; readonly unchecked: string | null };
 
-/** The time that the check of one text may take, in milliseconds. */
+/** The time limit for checking one text, in milliseconds. */
 export const CHECK_MS = 1_000;
-/** The time that the worker may take to start, in milliseconds. The page loads it from the relay. */
+/** The time limit for starting the worker, in milliseconds. The page loads the worker from the relay. */
 export const START_MS = 5_000;
 
 export const TOO_SLOW = 'This schema takes too long to check here; the client checks the arguments again.';
@@ -25,20 +25,20 @@ export const NO_CHECK = 'The arguments cannot be checked here; the client checks
 /** A worker that runs `check-worker.ts`. */
 export type CheckWorker = { readonly send: (message: ToWorker) => void; readonly end: () => void };
 
-/** What a worker reports: its messages, and that it cannot run. */
+/** Callbacks for what a worker reports: its messages, and that it cannot run. */
 export type CheckEvents = { readonly onMessage: (message: FromWorker) => void; readonly onError: () => void };
 
-/** The first message has the schema, and each one after it a text to check. */
+/** A message to the worker. The first message contains the schema, and each later one a text to check. */
 export type ToWorker = { readonly schema: unknown } | { readonly text: string };
-/** `ready` follows the schema; the faults of each text follow the text. */
+/** A message from the worker: `ready` after the schema, and the faults after each text. */
 export type FromWorker = 'ready' | readonly ParamsFault[];
 
 type CheckerOptions = {
   readonly schema: unknown;
   readonly startWorker: (events: CheckEvents) => CheckWorker;
-  /** Runs a function after a time in milliseconds, and returns a function that prevents it. */
+  /** Calls a function after this many milliseconds. Returns a function that cancels the call. */
   readonly after: (ms: number, run: () => void) => () => void;
-  /** Receives the result for the text that was given last. Not called for a text that a later one has replaced. */
+  /** Called with the result for the latest text. It is not called for a text that was replaced by a later one. */
   readonly onChecked: (checked: Checked) => void;
 };
 
@@ -46,7 +46,7 @@ export type Checker = { readonly check: (text: string) => void; readonly close: 
 
 /**
  * Creates a checker for one schema. At most one worker runs. A text that arrives during a check waits until the check
- * ends, and replaces a text that waits already. A check that exceeds CHECK_MS ends with its worker, and the next text
+ * ends, and replaces a text that already waits. If a check exceeds CHECK_MS, its worker is ended, and the next text
  * gets a new worker.
  */
 export function createChecker({ schema, startWorker, after, onChecked }: CheckerOptions): Checker {
@@ -92,7 +92,7 @@ export function createChecker({ schema, startWorker, after, onChecked }: Checker
       cancelTimer = after(START_MS, () => giveUp(NO_CHECK));
       started.send({ schema });
     } catch {
-      // The browser has no workers, or cannot copy a schema that nests too deep.
+      // The browser has no workers, or cannot copy the schema because it is nested too deeply.
       giveUp(NO_CHECK);
     }
   };
@@ -104,7 +104,7 @@ export function createChecker({ schema, startWorker, after, onChecked }: Checker
   return { check, close: stop };
 }
 
-/** Returns the fault of a text that is not JSON; null for JSON. */
+/** Returns the fault of a text that is not JSON; null if the text is JSON. */
 export function syntaxFault(text: string): ParamsFault | null {
   try {
     JSON.parse(text);

@@ -1,11 +1,13 @@
-/** Writes a call as a line for a shell, with a variable in place of the token, so that no token is ever copied. */
+/**
+ * Writes a call as a shell command. The command has a variable in place of the token, so that no token is ever copied.
+ */
 import { relayUrl, segments } from '../base.ts';
 
 type LineOf = {
   readonly userId: string;
   readonly clientId: string;
   readonly action: string;
-  /** The params as JSON text. Absent: the line leaves them for the user to write. */
+  /** The params as JSON text. Absent: the user must insert them into the command. */
   readonly params?: string | undefined;
   readonly commandId?: string | undefined;
   readonly contextId?: string | null | undefined;
@@ -13,7 +15,7 @@ type LineOf = {
   readonly connectWithinMs?: number | undefined;
 };
 
-/** What a line has in place of params that are not known. It is not JSON, so the line as it is runs nothing. */
+/** The placeholder for params that are not known. It is not JSON, so the command fails until the user replaces it. */
 const ARGUMENTS = 'ARGUMENTS';
 
 export function curlLine(call: LineOf): string {
@@ -26,7 +28,9 @@ export function curlLine(call: LineOf): string {
   ].join('\n');
 }
 
-/** Returns the body of the request. Members that the user did not choose are absent, so the relay uses its defaults. */
+/**
+ * Returns the body of the request. It omits members that the user did not choose, so that the relay uses its defaults.
+ */
 function bodyOf({ params = ARGUMENTS, commandId, contextId, respondWithinMs, connectWithinMs }: LineOf): string {
   const members = [
     `"params":${params}`,
@@ -42,11 +46,14 @@ function bodyOf({ params = ARGUMENTS, commandId, contextId, respondWithinMs, con
 const quote = (text: string): string =>
   /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Writes the call for Callboard's own command line, which takes the token from the environment or from a context. */
+/**
+ * Writes the call as a command of Callboard's own command line, which takes the token from the environment or from a
+ * stored context.
+ */
 export function commandLine(call: LineOf): string {
   const { userId, clientId, action, params = ARGUMENTS, commandId, contextId } = call;
   const { respondWithinMs, connectWithinMs } = call;
-  // Other users of the machine can read arguments, so the params are passed over standard input.
+  // The params are passed through standard input, because other users of the machine can read arguments.
   const flags = [
     commandId === undefined ? [] : ['--id', commandId],
     contextId == null ? [] : ['--context-id', contextId],

@@ -1,6 +1,6 @@
 /**
- * Shows the drawer that invokes an action: first the choice of client and action, then the form of the arguments at
- * the left, and what the relay says of the call at the right.
+ * Shows the drawer that invokes an action. First the user chooses client and action. Then the form of the arguments is
+ * at the left, and the relay's answers about the call are at the right.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ClientsDocument, InvokeTargetDocument, type InvokeTargetQuery } from '../../../generated/console.ts';
@@ -12,7 +12,7 @@ import { CutNotice, ErrorNotice, Loading } from '../ui/notices.tsx';
 import { whyNoActs } from '../ui/page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Button, ConnectionMark, CopyAction } from '../ui/values.tsx';
-import { plural, shortId } from '../ui/words.ts';
+import { plural, shortId } from '../ui/text-format.ts';
 import { ArgumentsEditor, useCheck } from './arguments.tsx';
 import { type ParamsFault } from './checker.ts';
 import { commandLine, curlLine } from './command-line.ts';
@@ -44,7 +44,7 @@ export function Drawer({ start, onClose }: DrawerProps) {
   const away = known && query.data !== null && target === null;
   const choosing = useRef<HTMLDivElement>(null);
   const step = known && (target || away) ? 'action' : 'client';
-  // What was used in the step before is gone, and with it the focus.
+  // The element that had the focus in the previous step was removed, so the focus is set anew.
   useEffect(
     () => choosing.current?.querySelector<HTMLElement>('#invoke-client, .choices button')?.focus(),
     [step, actionName],
@@ -99,7 +99,7 @@ export function Drawer({ start, onClose }: DrawerProps) {
 
 /** The maximum number of clients to choose from. */
 const CHOICES = 50;
-/** The time for which the fields must stay unchanged before the list follows them, in milliseconds. */
+/** How long the fields must stay unchanged before the list is requested again, in milliseconds. */
 const REST_MS = 250;
 
 type ChooseClientProps = { readonly userId: string; readonly onChoose: (userId: string, clientId: string) => void };
@@ -216,7 +216,7 @@ type CallFormProps = {
   readonly actionName: string;
   /** The action to invoke. Null: the client does not advertise it at present. */
   readonly action: TargetAction | null;
-  /** The contexts that the client reports. Empty if a call cannot name one. */
+  /** The contexts that the client reports. Empty if a call to it cannot name a context. */
   readonly places: readonly Place[];
   /** Called when a link of the drawer leads to another page. */
   readonly onLeave: () => void;
@@ -243,16 +243,16 @@ function CallForm({ userId, clientId, actionName, action, places, onLeave }: Cal
     if (asJson) quiet.showAll();
   };
   const call = { userId, clientId, action: actionName, commandId, contextId, ...budgets };
-  // The result is at the top, and the button may have been pressed at the end of a long form.
+  // Scrolls to the result, which is at the top. The user may have pressed the button at the end of a long form.
   useEffect(() => body.current?.scrollTo({ top: 0 }), [sent.length]);
   const [isAsked, setIsAsked] = useState(false);
   const submit = (anyway: boolean): void => {
     quiet.showAll();
     if (!isReady) return;
-    // What was typed last may not be checked yet: the call is sent, or its faults are shown, once it is.
+    // The latest input may not have been checked yet. After the check, the call is sent or its faults are shown.
     if (!anyway && !checked.isCurrent) return setIsAsked(true);
     if (faults.length > 0 && !anyway) return;
-    // `call` keeps the id that it was made with. The new id is for the next call.
+    // `call` still has the previous id. The new id is for the next call.
     setCommandId(createCommandId(Date.now()));
     void sendCall(call, params, (latest) =>
       setSent((was) => [latest, ...was.filter((other) => other.commandId !== latest.commandId)]),
@@ -313,12 +313,12 @@ function CallForm({ userId, clientId, actionName, action, places, onLeave }: Cal
 
 type PlaceProps = {
   readonly places: readonly Place[];
-  /** The context that the call names; null: none. */
+  /** The context that the call names; null if it names none. */
   readonly value: string | null;
   readonly onChange: (contextId: string | null) => void;
 };
 
-/** Shows the choice of the context in which the command may run. Shows nothing if the client reports none. */
+/** Shows the choice of the context in which the command is to run. Shows nothing if the client reports no contexts. */
 function PlaceField({ places, value, onChange }: PlaceProps) {
   const open = places.filter(({ contextId, status }) => status !== 'CLOSED' || contextId === value);
   if (open.length === 0) return null;
@@ -339,10 +339,13 @@ function choiceOf({ contextId, title }: Place) {
   return { value: contextId, text: title === null ? contextId : `${title} (${shortId(contextId)})` };
 }
 
-/** The time after a field was left in which its fault is not shown yet, in milliseconds. */
+/** How long after a field lost the focus its fault is still hidden, in milliseconds. */
 const QUIET_MS = 200;
 
-/** Keeps the form quiet: a fault is shown once its field was left, JSON was typed, or the call was to be sent. */
+/**
+ * Decides which faults are shown. The fault of a field is shown after the field lost the focus. All faults are shown
+ * after JSON was edited or the user tried to send the call.
+ */
 function useQuiet() {
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const [all, setAll] = useState(false);
@@ -350,14 +353,14 @@ function useQuiet() {
     showAll: () => setAll(true),
     onFocusOut: ({ target }: FocusEvent): void => {
       if (!(target instanceof HTMLElement) || !target.id.startsWith('argument')) return;
-      // A fault that is shown at once would move the button that is being clicked.
+      // Delayed, because a fault that appears at once would move the button that is being clicked.
       setTimeout(() => setLeft((was) => new Set([...was, target.id])), QUIET_MS);
     },
     isShown: ({ at, syntax }: ParamsFault): boolean => all || syntax || left.has(`argument_${at.replaceAll('.', '_')}`),
   };
 }
 
-/** Calls `send` when Ctrl and Enter are pressed anywhere in the dialog around the element. */
+/** Calls `send` when Ctrl+Enter is pressed anywhere in the dialog that contains the element. */
 function useSendKey(inside: { readonly current: HTMLElement | null }, send: () => void): void {
   const latest = useRef(send);
   latest.current = send;
@@ -373,7 +376,7 @@ function useSendKey(inside: { readonly current: HTMLElement | null }, send: () =
   }, []);
 }
 
-/** Returns the label of the button. Text that is not JSON cannot be sent. */
+/** Returns the label of the button that sends the call. Text that is not JSON cannot be sent. */
 function sendLabel(faults: readonly ParamsFault[], wasSent: boolean): string {
   if (faults.some(({ syntax }) => syntax)) return 'Correct the JSON to invoke';
   return wasSent ? 'Invoke again' : 'Invoke';

@@ -1,17 +1,17 @@
 /**
- * Says in a few words what is wrong with arguments. The library that checks them reports each broken keyword of the
- * schema, the keywords around it, and the keywords of all alternatives; a person needs what to change, once. Only the
- * worker uses these words.
+ * Describes the faults of arguments in a few words for people. The library that checks arguments reports every violated
+ * keyword of the schema, every keyword around it, and the keywords of all alternatives. From these errors, this file
+ * selects what the user must change. Only the worker uses it.
  */
 import type { OutputUnit } from '@cfworker/json-schema';
 import type { ParamsFault } from './checker.ts';
 
 /** The maximum number of faults that are shown. */
 const FAULTS = 20;
-/** The maximum length of the text of a fault, in characters. It can contain texts of the schema. */
+/** The maximum length of a fault's text, in characters. The text may contain texts of the schema. */
 export const FAULT_CHARS = 300;
 
-/** Returns the faults in words, each place and text once. `errors` is what the library reports, in its order. */
+/** Returns the faults as texts for people, without repetitions. `errors`: the errors of the library, in its order. */
 export function faultsOf(errors: readonly OutputUnit[]): readonly ParamsFault[] {
   const faults = withoutUnknown(chosen(placed(errors))).flatMap((error) => {
     const text = textOf(error);
@@ -21,8 +21,8 @@ export function faultsOf(errors: readonly OutputUnit[]): readonly ParamsFault[] 
 }
 
 /**
- * Gives errors of the schema `false` their place in the schema. The library names the place of the value instead. They
- * follow the error of the keyword that has this schema.
+ * Sets the location in the schema of errors for the schema `false`. The library reports the location of the value
+ * instead. Such an error follows the error of the keyword whose value is `false`.
  */
 function placed(errors: readonly OutputUnit[]): readonly OutputUnit[] {
   return errors.map((error, at) => {
@@ -36,7 +36,10 @@ function placed(errors: readonly OutputUnit[]): readonly OutputUnit[] {
 const isBelow = (path: string, above: string): boolean => path.startsWith(`${above}/`);
 const isAtOrBelow = (path: string, above: string): boolean => path === above || isBelow(path, above);
 
-/** Keeps the errors of the alternative that the value is most like, or one error if there is no such alternative. */
+/**
+ * For a choice of alternatives, keeps only the errors of the alternative that the value resembles most. If it resembles
+ * none, keeps a single error.
+ */
 function chosen(errors: readonly OutputUnit[]): readonly OutputUnit[] {
   const at = errors.findIndex(({ keyword }) => keyword === 'oneOf' || keyword === 'anyOf');
   const choice = errors[at];
@@ -54,8 +57,8 @@ function chosen(errors: readonly OutputUnit[]): readonly OutputUnit[] {
 }
 
 /**
- * Returns the errors to show for a value that fits no alternative, or several. `parts` has the errors of each
- * alternative that the value does not fit.
+ * Returns the errors to show for a value that fits no alternative, or several. `parts`: the errors of each alternative
+ * that the value does not fit.
  */
 function closest(parts: readonly (readonly OutputUnit[])[], choice: OutputUnit): readonly OutputUnit[] {
   const { instanceLocation, error } = choice;
@@ -64,7 +67,7 @@ function closest(parts: readonly (readonly OutputUnit[])[], choice: OutputUnit):
     part.find((unit) => unit.instanceLocation === instanceLocation && keywords.includes(unit.keyword));
   const ofKind = parts.filter((part) => !here(part, ['type', 'const', 'enum']));
   if (ofKind.length === 0) {
-    // The value is of another kind than all of them, so the kinds are named.
+    // The value has another type than all alternatives, so the allowed types or values are named.
     const kinds = parts.map((part) => here(part, ['const', 'enum']) ?? here(part, ['type']));
     const [first] = kinds;
     if (first && kinds.every((kind) => kind?.keyword === 'type')) return [joined(first, typesIn(kinds))];
@@ -78,7 +81,7 @@ function closest(parts: readonly (readonly OutputUnit[])[], choice: OutputUnit):
           ),
         ];
   }
-  // An alternative that a constant or a choice of one of its members excludes is not what was meant.
+  // An alternative was not meant if the value has a member that the alternative's constant or choice for it excludes.
   const isMeant = (part: readonly OutputUnit[]): boolean =>
     !part.some(
       ({ keyword, instanceLocation: at }) => ['const', 'enum'].includes(keyword) && isMember(at, instanceLocation),
@@ -113,7 +116,7 @@ function typeNameOf(value: unknown): string {
 
 const listed = (error: string): readonly string[] => (/Expected "(.*)"\.$/s.exec(error)?.[1] ?? '').split('", "');
 
-/** Returns the values that the error of a constant or a choice allows. */
+/** Returns the values that the schema allows, from the error of a `const` or `enum`. */
 function valuesIn({ keyword, error }: OutputUnit): readonly unknown[] {
   const text = /(?:match any of|any of|match) (.*)\.$/s.exec(error)?.[1] ?? '';
   try {
@@ -125,8 +128,8 @@ function valuesIn({ keyword, error }: OutputUnit): readonly unknown[] {
 }
 
 /**
- * Leaves out errors of the schema `false` for members that have other faults. If a schema forbids further members, the
- * library reports each faulty member as a further one.
+ * Removes errors for the schema `false` of members that have other faults. If a schema forbids further members, the
+ * library reports each faulty member as a further one too.
  */
 function withoutUnknown(errors: readonly OutputUnit[]): readonly OutputUnit[] {
   const others = errors.filter(({ keyword }) => keyword !== 'false' && !AROUND.has(keyword));
@@ -136,7 +139,7 @@ function withoutUnknown(errors: readonly OutputUnit[]): readonly OutputUnit[] {
   );
 }
 
-/** The keywords whose errors only say that a part of the value has errors. */
+/** Keywords whose errors only state that a part of the value has errors. */
 const AROUND = new Set([
   ...['properties', 'patternProperties', 'additionalProperties', 'unevaluatedProperties', 'propertyNames', 'items'],
   ...['additionalItems', 'unevaluatedItems', 'prefixItems', 'allOf', 'if', 'dependentSchemas', '$ref', '$recursiveRef'],
@@ -156,7 +159,7 @@ const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
 const counted = (count: string, one: string): string => `${count} ${one}${count === '1' ? '' : 's'}`;
 
-/** Returns the words for a fault, by keyword. `number` is the last number in the library's message: the bound. */
+/** The text for a fault, by keyword. `number`: the last number in the library's message, which is the bound. */
 const WORDS: Readonly<Record<string, (error: string, number: string) => string>> = {
   type: (error) => `Must be ${orList(listed(error).map((name) => TYPES[name] ?? name))}.`,
   required: () => 'Required.',
@@ -185,10 +188,10 @@ const WORDS: Readonly<Record<string, (error: string, number: string) => string>>
   anyOf: () => 'Fits none of the alternatives.',
 };
 
-/** Returns the words for an error; null for one that only says that a part of the value has errors. */
+/** Returns the text for an error; null if the error only states that a part of the value has errors. */
 function textOf(unit: OutputUnit): string | null {
   const { keyword, error, keywordLocation } = unit;
-  // Errors below `contains` and `not` say only why a part does not match, which is no fault of that part.
+  // Errors below `contains` and `not` only explain why a part does not match, which is no fault of that part.
   if (AROUND.has(keyword) || /\/(contains|not)\//.test(keywordLocation)) return null;
   if (keyword === 'const') return `Must be ${/match (.*)\.$/s.exec(error)?.[1] ?? 'another value'}.`;
   if (keyword === 'enum')
@@ -200,7 +203,7 @@ function textOf(unit: OutputUnit): string | null {
   return WORDS[keyword]?.(error, number) ?? `Does not fit the schema (${keyword}).`;
 }
 
-/** Returns the location of a fault in the value. A member that is missing is the place of its own fault. */
+/** Returns the location of a fault in the value. The fault of a missing member has the location of that member. */
 function placeIn({ keyword, error, instanceLocation }: OutputUnit): string {
   const missing = keyword === 'required' ? /property "(.*)"\.$/s.exec(error)?.[1] : undefined;
   return missing === undefined
@@ -208,7 +211,7 @@ function placeIn({ keyword, error, instanceLocation }: OutputUnit): string {
     : `${instanceLocation}/${missing.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** Returns a place in dots, `lines.0.text`, for a location such as `#/lines/0/text`. */
+/** Returns a location such as `#/lines/0/text` with dots, as `lines.0.text`. */
 function placeOf(unit: OutputUnit): string {
   return placeIn(unit)
     .replace(/^#\/?/, '')

@@ -1,4 +1,4 @@
-/** Opens the drawer that invokes an action, from any page. The drawer itself is loaded when it first opens. */
+/** Opens the drawer that invokes an action, from any page. The drawer is loaded when it first opens. */
 import { signal } from '@preact/signals';
 import { ErrorBoundary } from 'preact-iso';
 import { CloseAct, Dialog } from '../ui/dialogs.tsx';
@@ -7,7 +7,7 @@ import { LoadFault, loaded } from '../ui/loaded.tsx';
 import { ActButton } from '../ui/page.tsx';
 import type { DrawerProps, InvokeStart } from './drawer.tsx';
 
-/** The call that the drawer starts with; null while the drawer is closed. */
+/** The values with which the drawer begins; null while the drawer is closed. */
 const start = signal<InvokeStart | null>(null);
 
 export const openInvoke = (given: InvokeStart): void => void (start.value = given);
@@ -33,7 +33,7 @@ export function InvokeDrawer() {
   );
 }
 
-/** Shows the button of a page that opens the drawer, as the key `i` does. */
+/** Shows a page's button that opens the drawer, as the key `i` does. */
 export function InvokeButton({ start: given = {} }: { readonly start?: InvokeStart }) {
   const open = (): void => openInvoke(given);
   useKeys({ i: open });
@@ -46,7 +46,7 @@ export function InvokeButton({ start: given = {} }: { readonly start?: InvokeSta
 
 type ActionProps = { readonly action: string; readonly userId?: string; readonly clientId?: string };
 
-/** Shows the button of a row that opens the drawer for its action. */
+/** Shows a row's button that opens the drawer for the row's action. */
 export function InvokeAction(given: ActionProps) {
   return (
     <ActButton class="btn-s" label={`Invoke ${given.action}…`} onClick={() => openInvoke(given)}>

@@ -1,4 +1,7 @@
-/** Shows whether the relay would admit the call, by the answer of each check, and the fields for its budgets. */
+/**
+ * Shows whether the relay would admit a call, with the verdict of each of its checks, and the fields for the call's
+ * time limits.
+ */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
@@ -11,7 +14,7 @@ import { Prose } from '../ui/payload.tsx';
 import { Shape, type ShapeName } from '../ui/shapes.tsx';
 import { Button, StateMark } from '../ui/values.tsx';
 import { clock, zoneName } from '../ui/zones.ts';
-import { capitalWord } from '../ui/words.ts';
+import { capitalWord } from '../ui/text-format.ts';
 import { syntaxFault, type ParamsFault } from './checker.ts';
 import type { CallInput } from './sent.tsx';
 
@@ -24,7 +27,7 @@ const LOOKS: Readonly<Record<gql.PreflightVerdict, { readonly shape: ShapeName; 
   SKIPPED: { shape: 'skip', word: 'skipped' },
 };
 
-/** The time for which the input must stay unchanged before the relay is asked, in milliseconds. */
+/** How long the input must stay unchanged before the relay is asked, in milliseconds. */
 const REST_MS = 400;
 
 type PreflightProps = {
@@ -32,9 +35,9 @@ type PreflightProps = {
   /** The params of the call as JSON text. */
   readonly params: string;
   readonly faults: readonly ParamsFault[];
-  /** Whether the params were checked here against the schema of the action, and fit it. */
+  /** Whether the console has checked the params against the action's schema and found no fault. */
   readonly isFit: boolean;
-  /** Further buttons. */
+  /** Additional buttons. */
   readonly children: ComponentChildren;
 };
 
@@ -84,7 +87,7 @@ function Checks({ layers }: { readonly layers: readonly Layer[] }) {
 
 const COUNTED = ['REFUSE', 'PASS', 'UNKNOWN', 'SKIPPED'] as const;
 
-/** Counts the checks by their answer: `7 pass, 1 skipped`. */
+/** Counts the checks by verdict: `7 pass, 1 skipped`. */
 function countsOf(layers: readonly Layer[]): string {
   return COUNTED.flatMap((verdict) => {
     const count = layers.filter((layer) => layer.verdict === verdict).length;
@@ -132,7 +135,10 @@ function Layers({ layers }: { readonly layers: readonly Layer[] }) {
   );
 }
 
-/** Adds what the check here found of the arguments to the layer of the client’s, which alone decides to refuse them. */
+/**
+ * Adds the result of the console's own check of the arguments to the layer of the client. Only the client can refuse
+ * arguments.
+ */
 function withChecked(layer: Layer, faults: readonly ParamsFault[], isFit: boolean): Layer {
   if (layer.layer !== 'CLIENT_ARGUMENTS') return layer;
   if (isFit) return { ...layer, verdict: 'PASS', message: 'They fit its schema, as checked here.' };
@@ -155,7 +161,7 @@ export function useRested<Value>(value: Value, skip: boolean, restMs = REST_MS):
   return rested;
 }
 
-// Shows the fields for how long a call may wait, and for which stage of the command.
+// The fields for how long a call may wait, and for which stage of the command.
 
 export type BudgetValues = {
   readonly respondWithinMs: number;

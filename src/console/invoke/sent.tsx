@@ -1,4 +1,7 @@
-/** Sends calls, and shows those that the drawer has sent: the latest with its proven stages, the others in a line. */
+/**
+ * Sends calls, and shows the calls that the drawer has sent: the latest one with its proven stages, and one line for
+ * each other call.
+ */
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -25,12 +28,12 @@ import { executionText } from '../pages/states.ts';
 import { bytes, duration } from '../ui/amounts.ts';
 import { exactClock } from '../ui/zones.ts';
 
-/** The size in bytes above which a result is shown only when the user asks for it. */
+/** The size in bytes above which a result is shown only at the user's request. */
 const FOLDED_BYTES = 64 * 1024;
 
 type SentCallsProps = {
   readonly sent: readonly Sent[];
-  /** Called when a link to a call is followed. */
+  /** Called when the user follows a link to a call. */
   readonly onLeave: () => void;
 };
 
@@ -108,7 +111,7 @@ function LatestCall({ sent }: { readonly sent: Sent }) {
   );
 }
 
-/** Returns the stages of a call that has ended, as its record has them; null while there is no record. */
+/** Returns the stages of a call that has ended, from its record; null while there is no record. */
 function stepsOf(answer: gql.CallStagesQuery | null): readonly Step[] | null {
   const delivery = answer?.command?.delivery;
   if (!delivery) return null;
@@ -127,7 +130,7 @@ function stepsOf(answer: gql.CallStagesQuery | null): readonly Step[] | null {
 
 type CancelState = 'idle' | 'asking' | 'asked' | RequestError;
 
-/** Cancels the call without a reason: it is the viewer's own, and was sent a moment ago. */
+/** Shows the button that cancels the call. It asks for no reason, because the viewer has just sent the call. */
 function CancelButton({ sent: { userId, clientId, commandId } }: { readonly sent: Sent }) {
   const [state, setState] = useState<CancelState>('idle');
   const cancel = async (): Promise<void> => {
@@ -183,7 +186,9 @@ function SentState({ sent, steps }: SentStateProps) {
   );
 }
 
-/** Shows how long the call took: as the relay recorded it, or, before that is known, as this page measured it. */
+/**
+ * Shows how long the call took, as the relay recorded it. Until that is known, shows the time that this page measured.
+ */
 function Took({ sent, steps }: SentStateProps) {
   const from = steps.find(({ stage }) => stage === 'ADMITTED')?.at;
   const to = steps.find(({ outcome }) => outcome !== null)?.at;
@@ -244,22 +249,23 @@ function Result({ text }: { readonly text: string }) {
   );
 }
 
-// Sends one call and never repeats it. If the answer is lost, the command with the id chosen before is awaited.
+// Sends a call once. The console chooses the command's id, so if the answer is lost, it can await the command by its
+// id.
 
 type CallAnswer = gql.InvokeMutation['invokeAction'];
 
-/** What is known of a call that this drawer has sent. */
+/** What this page knows about a call that it has sent. */
 export type Sent = {
   readonly commandId: string;
   readonly action: string;
   readonly userId: string;
   readonly clientId: string;
   readonly sentAt: number;
-  /** When the answer arrived, in epoch milliseconds; null before. */
+  /** The time at which the answer arrived, in epoch milliseconds; null before that. */
   readonly answeredAt: number | null;
   /**
-   * `sending`: there is no answer yet. `lost`: the answer was lost, and the command is awaited. `answered`: the relay
-   * answered. `failed`: no answer came, or the request was refused; `error` says why.
+   * `sending`: there is no answer yet. `lost`: the answer was lost, and the command is awaited by its id. `answered`:
+   * the relay has answered. `failed`: there was no answer or a refusal, which `error` describes.
    */
   readonly state: 'sending' | 'lost' | 'answered' | 'failed';
   readonly answer: CallAnswer | null;
@@ -268,7 +274,7 @@ export type Sent = {
   readonly error: RequestError | null;
 };
 
-/** Returns an id in the form that the relay uses: a UUID of version 7, which begins with the time. */
+/** Returns a new id in the relay's form: a version 7 UUID, which begins with the time. */
 export function createCommandId(nowMs: number): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const view = new DataView(bytes.buffer);
@@ -284,12 +290,15 @@ export type CallInput = gql.InvokeActionInput & { readonly commandId: string };
 
 /** How long one request waits for a command whose answer was lost, in milliseconds. */
 const AWAIT_MS = 30_000;
-/** The maximum number of requests that await a command whose answer was lost. */
+/** The maximum number of such requests. */
 const AWAITS = 5;
-/** The pause before the first of these requests, in milliseconds. Each following pause is longer by the same time. */
+/** The delay before the first of these requests, in milliseconds. Each further delay is longer by this time. */
 const PAUSE_MS = 1_500;
 
-/** Sends the call, and reports what is known of it. `paramsText` is JSON, and is sent as it is. Never rejects. */
+/**
+ * Sends a call, and reports each change of what is known about it. `paramsText` is JSON, which is sent unchanged. Never
+ * rejects.
+ */
 export async function sendCall(input: CallInput, paramsText: string, onChange: (sent: Sent) => void): Promise<void> {
   const { commandId, action, userId, clientId } = input;
   let sent: Sent = {

@@ -1,4 +1,4 @@
-/** Shows the list of the actions that connected clients advertise, and the page of one action. */
+/** Shows the list of actions that connected clients advertise, and the page of one action. */
 import { useRoute } from 'preact-iso';
 import * as gql from '../../../generated/console.ts';
 import { useQuery, type Query } from '../api/query.ts';
@@ -14,7 +14,7 @@ import { List } from '../ui/list.tsx';
 import { PAGE_SIZE, Table, nameColumn, column, labelled, quietColumn, type Column } from '../ui/table.tsx';
 import { Prose } from '../ui/payload.tsx';
 import { duration, percent, whole } from '../ui/amounts.ts';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 import { ActionName, CallsTable } from './columns.tsx';
 import { FailureGroups, useFailures } from './failures.tsx';
 import { WhoMayCall } from './permissions.tsx';
@@ -27,7 +27,7 @@ export function ActionsPage() {
   const { values } = useUrlState();
   const { query, found, completeness, isSample } = useAdvertised(values['name'] ?? null);
   const groups = groupActions(found ?? []);
-  // The answer has all groups, so the cursor of a page is the number of groups before it.
+  // The answer contains all groups, so the cursor of a page is the number of groups before it.
   const from = Math.max(0, Number(values['after'] ?? 0) || 0);
   const rows = groups.slice(from, from + PAGE_SIZE);
   const pageInfo = { hasNextPage: groups.length > from + PAGE_SIZE, endCursor: String(from + PAGE_SIZE) };
@@ -67,7 +67,10 @@ export function ActionsPage() {
   );
 }
 
-/** Reads the advertisements that the viewer may see, of one action or all (null). `isSample`: some may be missing. */
+/**
+ * Reads the advertisements that the viewer may see, for one action or for all (null). `isSample`: whether some may be
+ * missing.
+ */
 function useAdvertised(name: string | null) {
   const admin = isAdmin.value;
   const ofAll = useQuery(gql.ActionSampleDocument, { name }, { skip: !admin });
@@ -102,7 +105,7 @@ type ActionGroup = {
   readonly name: string;
   readonly summary: string | null;
   readonly versions: readonly string[];
-  /** The clients that advertise the action, in the order of the sample. */
+  /** The clients that advertise the action, in the order of the answer. */
   readonly clients: readonly AdvertisedSample[];
 };
 
@@ -117,7 +120,7 @@ function groupActions(items: readonly AdvertisedSample[]): readonly ActionGroup[
     .sort((one, other) => one.name.localeCompare(other.name));
 }
 
-/** The number of clients that a row names. The others are only counted. */
+/** The maximum number of clients that a row names. Any further clients are only counted. */
 const NAMED = 3;
 
 const COLUMNS: readonly Column<ActionGroup>[] = [
@@ -129,7 +132,7 @@ const COLUMNS: readonly Column<ActionGroup>[] = [
     head: 'Invoke',
     quietHead: true,
     class: 'r c-2',
-    // With a single client, that client is chosen.
+    // If there is only one client, it is already chosen in the drawer.
     cell: ({ name, clients }) => <InvokeAction {...(clients.length === 1 && clients[0])} action={name} />,
   },
 ];
@@ -149,7 +152,7 @@ function Clients({ clients }: { readonly clients: readonly AdvertisedSample[] })
   );
 }
 
-// Shows the page of one action: how its calls ended and how long they took, who advertises it, and what it takes.
+// The page of one action: how its calls ended and how long they took, who advertises it, and which params it takes.
 
 export function ActionPage() {
   const { name = '' } = useRoute().params;
@@ -182,13 +185,16 @@ function OneAction({ name }: { readonly name: string }) {
   );
 }
 
-/** The windows of the figures, in minutes. Records of ended calls are kept for an hour. */
+/** The time windows to choose from, in minutes. Records of ended calls are kept for an hour. */
 const WINDOWS = [5, 15, 60] as const;
 const WINDOW = 60;
 
 type Measured = gql.ActionCallsQuery['delivery']['measured'];
 
-/** Selects the calls of an action in a window. Its begin is cut to the minute, so that repeated requests are equal. */
+/**
+ * Returns the filter for the calls of an action in a window. Its beginning is rounded down to a minute, so that
+ * repeated requests are equal.
+ */
 function filterOf(action: string, minutes: number): gql.DeliveryFilter {
   return { action, admittedAfter: new Date(Math.floor(Date.now() / 60_000 - minutes) * 60_000).toISOString() };
 }
@@ -239,7 +245,7 @@ function ActionCalls({ name, minutes, query }: ActionCallsProps) {
   );
 }
 
-/** Returns the figures of the calls that were read: all of the window, or the latest ones. */
+/** Returns the figures of the calls that were read: all calls of the window, or only the latest ones. */
 function callFigures({ nodes, pageInfo }: Measured) {
   const ended = nodes.filter(({ outcome }) => outcome !== null);
   const failed = ended.filter(({ outcome }) => outcome !== 'COMPLETED' && outcome !== 'CANCELLED').length;
@@ -272,7 +278,9 @@ function callFigures({ nodes, pageInfo }: Measured) {
   ];
 }
 
-/** Returns the value that this share of sorted values does not exceed; null without values. */
+/**
+ * Returns the smallest of the sorted values that this fraction of them does not exceed; null if there are no values.
+ */
 const quantile = (sorted: readonly number[], share: number): number | null =>
   sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 
@@ -282,7 +290,7 @@ type AdvertisersProps = {
   readonly isSample: boolean;
 };
 
-/** The number of advertising clients that the page lists. */
+/** The maximum number of advertising clients that the page lists. */
 const LISTED = 40;
 
 function Advertisers({ name, found, isSample }: AdvertisersProps) {

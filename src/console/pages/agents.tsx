@@ -1,4 +1,4 @@
-/** Shows which agents called, and how an agent is connected to this relay, which gives it actions as tools. */
+/** Shows which agents have called, and how to connect an agent to this relay. */
 import { AgentCallsDocument, type CallRowFragment } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { callHref, queryPath, relayUrl } from '../base.ts';
@@ -12,7 +12,7 @@ import { whole } from '../ui/amounts.ts';
 import { ActionLink } from './columns.tsx';
 import { Pauses, StopButton, stopsOfAgents, usePauses } from './pauses.tsx';
 
-/** An agent of a user, by its program, with its latest call. */
+/** An agent of a user, identified by its program, with its latest call. */
 type Agent = {
   readonly userId: string;
   readonly program: string;
@@ -78,10 +78,10 @@ function Callers() {
   );
 }
 
-/** Whether the relay serves agents, as it wrote into the page. */
+/** Whether the relay serves agents, which it states in the page. */
 const isServed = document.querySelector('meta[name="callboard-mcp"]') !== null;
 
-/** How each host is configured, with `TOKEN` in place of the token of the agent. */
+/** How to configure each agent program, with `TOKEN` in place of the agent's token. */
 const HOSTS: readonly { readonly name: string; readonly about: string; readonly text: (url: string) => string }[] = [
   {
     name: 'Claude Code',

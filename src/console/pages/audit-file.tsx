@@ -1,13 +1,13 @@
-/** The button that saves the audit events of a filter as a file. */
+/** Shows the button that saves the audit events of a filter as a file. */
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { errorOf, request, type RequestError } from '../api/request.ts';
 import { whole } from '../ui/amounts.ts';
 import { ActError } from '../ui/notices.tsx';
 import { Button } from '../ui/values.tsx';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 
-/** The size of one page, and the maximum number of acts in a file. */
+/** The size of one page, and the maximum number of audit events in a file. */
 const PART = 500;
 const SAVED_MAX = 10_000;
 
@@ -46,7 +46,7 @@ export function SaveButton({ filter }: { readonly filter: gql.AuditFilter }) {
 
 type Acts = { readonly rows: readonly gql.AuditRowFragment[]; readonly isCut: boolean };
 
-/** Reads the acts of a filter, newest first, at most SAVED_MAX. Rejects with RequestError. */
+/** Reads the audit events of a filter, newest first, at most SAVED_MAX. Rejects with RequestError. */
 async function readActs(filter: gql.AuditFilter): Promise<Acts> {
   const rows: gql.AuditRowFragment[] = [];
   let after: string | null = null;
@@ -58,7 +58,7 @@ async function readActs(filter: gql.AuditFilter): Promise<Acts> {
   return { rows: rows.slice(0, SAVED_MAX), isCut: after !== null };
 }
 
-/** Writes an act on one line, without the members that are null. */
+/** Writes an audit event on one line, without members that are null. */
 function lineOf({ subject, ...row }: gql.AuditRowFragment): string {
   const ids = Object.fromEntries(Object.entries(subject).filter(([, id]) => id !== null));
   return `${JSON.stringify({ ...row, subject: ids })}\n`;

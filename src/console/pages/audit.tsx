@@ -1,4 +1,4 @@
-/** Shows the audit page: what operators did, to whom, and why. */
+/** Shows the audit page: what operators did, to which users, clients or commands, and why. */
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { callHref, clientHref, nodesHref, pagePath, streamHref, userHref } from '../base.ts';
@@ -13,7 +13,7 @@ import { timeOfFilter } from '../ui/time-input.ts';
 import { Time } from '../ui/times.tsx';
 import { oneOf, useUrlState, type UrlState } from '../ui/url-state.ts';
 import { ShortId, StateMark } from '../ui/values.tsx';
-import { capitalWord, nameClass, plainWord, plural } from '../ui/words.ts';
+import { capitalWord, nameClass, plainWord, plural } from '../ui/text-format.ts';
 import { SaveButton } from './audit-file.tsx';
 
 const ACTS: readonly gql.OperatorAction[] = [
@@ -97,7 +97,7 @@ export function AuditPage() {
   );
 }
 
-/** Says what the relay found when it checked the chain. It repeats the check once a minute at most. */
+/** Shows the result of the relay's check of the audit chain. The check is repeated at most once a minute. */
 function ChainCheck() {
   const { data, error } = useQuery(gql.AuditCheckDocument, {});
   const found = data?.auditCheck;
@@ -120,14 +120,14 @@ function ChainCheck() {
   );
 }
 
-/** The name of an administrator whose token has none in the settings. */
+/** Matches the name of an administrator whose token has no name in the settings. */
 const UNNAMED = /^admin:token-\d+$/;
 
 function filterOf(values: UrlState['values']): gql.AuditFilter {
   const who = values['who'];
   return {
     action: oneOf(values['act'], ACTS),
-    // The page shows and takes names without the prefix that the relay gives them.
+    // The page shows and accepts names without the prefix that the relay gives them.
     who: who === undefined ? null : `admin:${who.replace(/^admin:/, '')}`,
     userId: values['user'] ?? null,
     afterTime: timeOfFilter(values['from']),

@@ -1,6 +1,7 @@
 /**
- * Shows acts on many objects: cancel all commands that wait, disconnect all clients of a node. The dialog counts first,
- * asks for a reason, then acts on one object after the other, and says what each answered.
+ * Shows dialogs for operations on many objects: cancelling all commands that wait, and disconnecting all clients of a
+ * node. A dialog counts the objects, asks for a reason, processes one object after the other, and shows each object's
+ * answer.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -10,12 +11,12 @@ import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { ActError } from '../ui/notices.tsx';
 import { Button } from '../ui/values.tsx';
 import { whole } from '../ui/amounts.ts';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 
-/** The maximum number of objects of one act, and of pages that are read to find them. */
+/** The maximum number of objects of one operation, and of pages that are read to find them. */
 const BULK_MAX = 500;
 const PAGES_MAX = 40;
-/** The number of objects that are named for each answer. The others are counted. */
+/** The maximum number of objects that are named for each answer. Any further ones are only counted. */
 const NAMED = 5;
 
 type Found<Item> = {
@@ -26,21 +27,24 @@ type Found<Item> = {
 
 type BulkProps<Item> = {
   readonly title: string;
-  /** What the act does. */
+  /** Describes what the operation does. */
   readonly children: ComponentChildren;
-  /** The noun for the objects, in the singular, and the verb of the act. */
+  /** The singular noun for the objects, and the verb for the operation. */
   readonly one: string;
   readonly verb: string;
   readonly find: (signal: AbortSignal) => Promise<Found<Item>>;
   readonly nameOf: (item: Item) => string;
-  /** Acts on one object. Resolves with the answer in words. Rejects with RequestError if it was refused. */
+  /**
+   * Performs the operation on one object. Resolves with a text for the result. Rejects with RequestError if the relay
+   * refused it.
+   */
   readonly act: (item: Item, reason: string | null) => Promise<string>;
   readonly onClose: () => void;
-  /** Called when the act is over or was stopped. */
+  /** Called when the operation is over or was stopped. */
   readonly onDone: () => void;
 };
 
-/** The answer in words, and the objects that gave it. */
+/** The names of the objects, by the text of their result. */
 type Answers = ReadonlyMap<string, readonly string[]>;
 
 type State<Item> =
@@ -114,7 +118,7 @@ function BulkDialog<Item>(props: BulkProps<Item>) {
 }
 
 type BulkActProps<Item> = Omit<BulkProps<Item>, 'onClose'> & {
-  /** The button that opens the dialog. False: there is none, but an open dialog stays. */
+  /** The button that opens the dialog. False: no button is shown, but an open dialog stays open. */
   readonly button: false | Omit<Parameters<typeof Button>[0], 'onClick'>;
 };
 
@@ -174,12 +178,15 @@ type Run<Item> = Pick<BulkProps<Item>, 'nameOf'> & {
   readonly isStopped: () => boolean;
 };
 
-/** The codes of errors that each further object would answer as well. */
+/** The codes of errors that all remaining objects would get as well. */
 const STOPPING: readonly string[] = [
   ...['unreachable', 'unauthenticated', 'forbidden', 'rate_limited', 'store_unavailable', 'audit_unavailable'],
 ];
 
-/** Acts on one object after the other, until all have answered, it is stopped, or going on is useless. */
+/**
+ * Processes one object after the other until all are done, the operation is stopped, or an error shows that the rest
+ * would fail too.
+ */
 async function runAll<Item>(
   { items, nameOf, act, isStopped }: Run<Item>,
   onAnswer: (answers: Answers, done: number) => void,
@@ -199,7 +206,7 @@ async function runAll<Item>(
   return { answers, done };
 }
 
-/** Reads pages until there are BULK_MAX objects, or no further page. */
+/** Reads pages until BULK_MAX objects were found or there are no further pages. */
 async function readPages<Item>(
   pages: (after: string | null) => Promise<{
     readonly nodes: readonly Item[];
@@ -221,16 +228,16 @@ function cutTo<Item>({ items, isCut }: Found<Item>): Found<Item> {
   return { items: items.slice(0, BULK_MAX), isCut: isCut || items.length > BULK_MAX };
 }
 
-// Cancels all commands of a filter that wait: nothing was written of them to a client.
+// Cancels all waiting commands of a filter. A command waits as long as it was not written to a client.
 
 type WaitingCall = gql.BulkCallsQuery['commands']['nodes'][number];
 
 const WAITING: readonly gql.Stage[] = ['ADMITTED', 'QUEUED'];
 
-/** Whether nothing of a command was written to a client. */
+/** Whether a command was not written to a client yet. */
 export const isWaiting = ({ stage }: { readonly stage: gql.Stage }): boolean => WAITING.includes(stage);
 
-/** Whether a filter can select commands that wait. */
+/** Whether a filter can select waiting commands. */
 export const selectsWaiting = ({ stage, outcome, code }: gql.DeliveryFilter): boolean =>
   !outcome && !code && (!stage || WAITING.includes(stage));
 
@@ -244,7 +251,7 @@ type CancelProps = {
   /** What the commands have in common, as the end of a sentence: `for kiosk-1`. */
   readonly of: string;
   readonly filter: gql.DeliveryFilter;
-  /** Whether there may be such commands. Without any there is no button, but an open dialog stays. */
+  /** Whether there may be such commands. If not, no button is shown, but an open dialog stays open. */
   readonly isUseful: boolean;
   readonly onDone: () => void;
 };

@@ -1,4 +1,6 @@
-/** Shows the page of one call: what is proven about it and by which evidence, its progress, and a way to cancel it. */
+/**
+ * Shows the page of one call: what is proven about it and by which evidence, its progress, and a button to cancel it.
+ */
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
@@ -26,7 +28,7 @@ import {
 } from '../ui/values.tsx';
 import { duration } from '../ui/amounts.ts';
 import { day } from '../ui/zones.ts';
-import { WAIT_FOR, plural } from '../ui/words.ts';
+import { WAIT_FOR, plural } from '../ui/text-format.ts';
 import { caseAsJson, caseAsMarkdown, traceIdOf } from './case-file.ts';
 import { CallTimeline } from './timeline.tsx';
 import type { CallDetails } from './timeline-entries.ts';
@@ -40,7 +42,8 @@ type Part = { readonly call: CallDetails };
 export function CallPage() {
   const { user = '', client = '', command = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // The last known answer, an open dialog and its input belong to one call and one viewer, which the key names.
+  // The component's state (the last known answer, an open dialog and its input) belongs to one call and one viewer. The
+  // key creates a new component for another one.
   return (
     <OneCall key={`${viewerId} ${user}/${client}/${command}`} userId={user} clientId={client} commandId={command} />
   );
@@ -75,7 +78,7 @@ const COPIED =
 const GONE = 'The relay no longer has a record of this call. This is what was last known.';
 
 type CaseProps = Part & {
-  /** Whether the relay no longer has a record of the call. `call` is then the last known answer. */
+  /** Whether the relay no longer has a record of the call. If so, `call` is the last known answer. */
   readonly isGone: boolean;
   readonly query: Query<gql.CallPageQuery>;
   readonly progress: ReportedCall;
@@ -136,9 +139,9 @@ function Case({ call, isGone, query, progress }: CaseProps) {
 }
 
 type CopyProps = Part & {
-  /** When the relay answered, in epoch milliseconds. */
+  /** The time of the relay's answer, in epoch milliseconds. */
   readonly asOf: number | null;
-  /** Called when a line was copied that runs the action. */
+  /** Called when the user has copied a command line that runs the action. */
   readonly onLine: () => void;
 };
 
@@ -178,7 +181,7 @@ function crumbsOf(userId: string, clientId: string): Crumbs {
   return [{ href: pagePath('calls'), text: 'Calls' }, { href: userHref(userId), text: userId }, client];
 }
 
-// Shows what is beside the timeline of a call: its record, the present state of its client, and its waiters.
+// The facts beside the timeline of a call: its record, the present state of its client, and the callers that wait.
 
 function BeforeAgain({ call }: Part) {
   return (
@@ -300,7 +303,7 @@ function lastFact({ queuedAt, connectDeadline, deadline, clientId }: NonNullable
 function CallHead({ call, progress }: Part & { readonly progress: ReportedCall }) {
   const { delivery, outcome } = call;
   const isExpired = outcome === 'EXPIRED';
-  // If the relay ended the call, the sentence says why. Its error would only repeat that.
+  // If the relay ended the call, the sentence already states the reason, which the error would only repeat.
   const isEndedByRelay = isExpired || (outcome === 'OUTCOME_UNKNOWN' && delivery?.reason != null);
   return (
     <div class="case-head">

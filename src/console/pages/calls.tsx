@@ -1,4 +1,4 @@
-/** Shows the list of calls that the relay has a record of, and the list of callers that wait for an answer. */
+/** Shows the list of calls for which the relay has a record, and the list of callers that wait for an answer. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -17,7 +17,7 @@ import { labelled, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
 import { LinkButton, Button, OUTCOME_ORDER } from '../ui/values.tsx';
 import { whole } from '../ui/amounts.ts';
-import { givenId, isCommandId, plural } from '../ui/words.ts';
+import { givenId, isCommandId, plural } from '../ui/text-format.ts';
 import { CancelWaiting, isWaiting, selectsWaiting } from './bulk.tsx';
 import { CALL_COLUMNS, WAIT_COLUMNS, clientStream } from './columns.tsx';
 import { useStreams } from './streams.ts';
@@ -116,14 +116,14 @@ export function CallsPage() {
 }
 
 const NO_ROWS: readonly gql.CallRowFragment[] = [];
-/** The number of clients whose progress is read, and the pause before it is read again, in milliseconds. */
+/** The maximum number of clients whose progress is read, and the delay before it is read again, in milliseconds. */
 const REPORTING = 10;
 const REPORTS_EVERY_MS = 3_000;
 
-/** The retained reports of progress by the id of their call. At most one a second is retained. */
+/** The retained progress reports, by the id of their call. At most one report per second is retained. */
 type Reports = ReadonlyMap<string, { readonly count: number; readonly lastAt: string }>;
 
-/** Reads the reports of progress of running calls, without their payloads. Null: the list is not of running calls. */
+/** Reads the progress reports of running calls, without payloads. Null: the list does not show running calls. */
 function useReports(rows: readonly gql.CallRowFragment[]): Reports | null {
   const streams = [...new Set(rows.map(({ userId, clientId }) => clientStream(userId, clientId)))].slice(0, REPORTING);
   const { data } = useStreams(streams, { kinds: ['PROGRESS'], first: 100, everyMs: REPORTS_EVERY_MS });
@@ -149,8 +149,8 @@ function withProgress(reports: Reports): typeof CALL_COLUMNS {
 }
 
 /**
- * Counts the failures among the calls of the list's filter. `all`: of every outcome, for the tabs. `shown`: those that
- * the page shows in groups; null unless the list is of failures.
+ * Counts the failures among the calls that the list's filter selects. `all`: for the tabs, with failures of every
+ * outcome. `shown`: for the groups that the page shows; null unless the list shows failures.
  */
 function useListedFailures({ outcome }: UrlState['values'], filter: gql.DeliveryFilter) {
   const isOfFailures = outcome === ANY_FAILURE || FAILURE_OUTCOMES.some((one) => one === outcome?.toUpperCase());
@@ -160,7 +160,10 @@ function useListedFailures({ outcome }: UrlState['values'], filter: gql.Delivery
   return { all, shown: !isOfFailures || !isAdmin.value ? null : isOfOne ? one : all };
 }
 
-/** Returns the earliest time of admission: the same on all pages of a list, as a cursor is valid for one filter. */
+/**
+ * Returns the earliest time of admission. It must be the same on all pages of a list, because a cursor is valid for one
+ * filter only.
+ */
 function useAdmittedAfter({ since, after }: UrlState['values']): string | null {
   const kept = useRef<{ readonly since: string | undefined; readonly time: string | null } | null>(null);
   if (kept.current === null || !after || kept.current.since !== since)
@@ -168,7 +171,7 @@ function useAdmittedAfter({ since, after }: UrlState['values']): string | null {
   return kept.current.time;
 }
 
-/** Returns the time that the list covers, as the end of a sentence. */
+/** Returns the period that the list covers, as the end of a sentence. */
 function whenText({ since }: UrlState['values']): string {
   return durationMs(since) === null
     ? 'among the calls with a record'
@@ -178,7 +181,7 @@ function whenText({ since }: UrlState['values']): string {
 const keptOf = (values: UrlState['values']): Readonly<Record<string, string>> =>
   Object.fromEntries(FILTERS.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])));
 
-/** Returns the members of a filter that the feed of events supports. `fits` applies the others. */
+/** Returns those members of a filter that the subscription supports. `fits` applies the rest. */
 function feedOf({ userId, clientId, action }: gql.DeliveryFilter): gql.CommandEventFilter {
   return { userId: userId ?? null, clientId: clientId ?? null, action: action ?? null };
 }
@@ -212,7 +215,7 @@ function filterOf(values: UrlState['values']): gql.DeliveryFilter {
 
 type View = { readonly name: string; readonly outcome: string | null; readonly stage: string | null };
 
-/** The usual views of calls. A view sets the outcome and the stage, and keeps the other filters. */
+/** The usual views of calls. Choosing a view sets the outcome and the stage, and keeps the other filters. */
 const VIEWS: readonly View[] = [
   { name: 'All', outcome: null, stage: null },
   { name: 'Waiting for a client', outcome: null, stage: 'admitted' },
@@ -241,14 +244,14 @@ function CallViews({ counted }: { readonly counted: Counted | undefined }) {
   );
 }
 
-/** Returns how many calls ended in this way, as text. A plus sign says that only the newest calls were counted. */
+/** Returns how many calls had this outcome, as text. A plus sign states that only the newest calls were counted. */
 function countText(counted: Counted | undefined, outcome: string): string | undefined {
   if (counted === undefined) return undefined;
   const one = counted.outcomes.find((candidate) => candidate.outcome === outcome.toUpperCase())?.count ?? 0;
   return `${whole(outcome === ANY_FAILURE ? counted.count : one)}${boundOf(counted) === null ? '' : '+'}`;
 }
 
-// Shows the callers that wait for an answer, oldest first.
+// The list of callers that wait for an answer, oldest first.
 
 const WAIT_FILTERS: readonly Filter[] = [
   { name: 'user', label: 'User' },
@@ -258,13 +261,13 @@ const WAIT_FILTERS: readonly Filter[] = [
   durationFilter('older', 'Older than', ['1s', '10s', '60s', '5m']),
 ];
 
-/** The pause before a list of waits that is filtered by age is read again, in milliseconds. */
+/** The delay before a list of waits that is filtered by age is read again, in milliseconds. */
 const OLDER_EVERY_MS = 1_000;
 
 export function WaitsPage() {
   const { values } = useUrlState();
   const filter = waitFilterOf(values);
-  // No event reports that a wait has reached the age of the filter, so the list is read again at intervals.
+  // The list is read again at intervals, because no event reports that a wait has reached the filter's age.
   const everyMs = filter.minAgeMs === null ? undefined : OLDER_EVERY_MS;
   const query = useQuery(gql.WaitsDocument, { filter, ...pageOf(values) }, { everyMs });
   const list = query.data?.pendingRpcs;
@@ -310,7 +313,7 @@ export function WaitsPage() {
   );
 }
 
-/** Reads the list again after a command was admitted or ended: most waits begin and end with their command. */
+/** Reads the list again after a command was admitted or ended, because most waits begin and end with their command. */
 function useWaitChanges({ userId, clientId }: gql.PendingRpcFilter, query: Query<unknown>): void {
   const filter = { userId: userId ?? null, clientId: clientId ?? null };
   useLive(gql.CallEventsDocument, {
@@ -323,7 +326,7 @@ function useWaitChanges({ userId, clientId }: gql.PendingRpcFilter, query: Query
   });
 }
 
-/** Reads the list again when the first of its callers gives up, because no event reports that. */
+/** Reads the list again when the first of its waits times out, because no event reports that. */
 function useGiveUps(rows: readonly gql.WaitRowFragment[] | undefined, { changed }: Query<unknown>): void {
   useEffect(() => {
     const left = (rows ?? []).map(({ timesOutAt }) => Date.parse(timesOutAt) - Date.now()).filter((ms) => ms > 0);

@@ -1,29 +1,31 @@
 /**
- * Writes the case file of a call as text: Markdown for a ticket, and JSON for a program. Neither has a payload, because
- * the page of the call reads none. Times are in UTC, whatever zone the console shows.
+ * Writes a call's case file as text: Markdown for a ticket, and JSON for programs. It contains no payloads, because the
+ * page of a call reads none. Times are in UTC, whichever zone the console shows.
  */
 import { visibleText } from '../../protocol/visible-text.ts';
 import { duration, bytes } from '../ui/amounts.ts';
 import { outcomeWord, stageWord } from '../ui/values.tsx';
-import { plural, WAIT_FOR, capitalWord } from '../ui/words.ts';
+import { plural, WAIT_FOR, capitalWord } from '../ui/text-format.ts';
 import { executionText } from './states.ts';
 import { callerText, timelineOf, type CallDetails, type DeliveryDetails } from './timeline-entries.ts';
 
 type CallCase = {
   readonly call: CallDetails;
-  /** The address of the page of the call. */
+  /** The URL of the call's page. */
   readonly address: string;
-  /** When the relay answered, in epoch milliseconds. */
+  /** The time of the relay's answer, in epoch milliseconds. */
   readonly asOf: number;
-  /** The address at which the trace is shown; null if there is none. */
+  /** The URL at which the trace is shown; null if there is none. */
   readonly traceHref: string | null;
 };
 
-/** Returns the case as JSON with line breaks: the address, the time of the answer, and the command as it answered. */
+/**
+ * Returns the case as JSON with line breaks: the URL, the time of the answer, and the command as the relay answered it.
+ */
 export const caseAsJson = ({ call, address, asOf, traceHref }: CallCase): string =>
   JSON.stringify({ address, asOf: new Date(asOf).toISOString(), traceUrl: traceHref, command: call }, null, 2);
 
-/** Returns the case as Markdown: facts, timeline, waiters and retained messages. It ends with a line break. */
+/** Returns the case as Markdown: facts, timeline, waiting callers and retained messages. It ends with a line break. */
 export function caseAsMarkdown(file: CallCase): string {
   const { call, address, asOf } = file;
   const { delivery, history } = call;
@@ -89,7 +91,7 @@ function messageLine({ at, kind, payloadBytes, stream, messageId }: CallDetails[
   return `${timeOf(Date.parse(at))} ${capitalWord(kind)}, ${bytes(payloadBytes)}, stream ${code(stream)}, message ${code(messageId)}`;
 }
 
-/** Returns the id of the trace of a call; null if no retained message has one. */
+/** Returns the trace id of a call; null if no retained message has one. */
 export const traceIdOf = ({ history }: CallDetails): string | null =>
   history.nodes.find(({ traceId }) => traceId !== null)?.traceId ?? null;
 
@@ -101,9 +103,9 @@ const listOf = (lines: readonly Line[]): string =>
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
-// Writes texts of clients so that they are no markup: they may hold links, images, HTML or the names of people.
+// Escapes texts of clients, which may contain links, images, HTML or the names of people, so that they are not markup.
 
-/** Returns a text as Markdown code, so that nothing in it becomes a link, an image or a mention of a person. */
+/** Returns a text as Markdown code, so that it cannot become a link, an image or a mention of a person. */
 function code(text: string): string {
   const shown = visibleText(text).replaceAll(/\s+/g, ' ');
   const longest = Math.max(0, ...[...shown.matchAll(/`+/g)].map(([run]) => run.length));
@@ -112,7 +114,10 @@ function code(text: string): string {
   return `${fence}${space}${shown}${space}${fence}`;
 }
 
-/** Returns a sentence in which the console names ids. One that could notify people is code. */
+/**
+ * Returns a sentence of the console, which may contain ids of clients. A sentence that could notify people becomes
+ * code.
+ */
 function prose(text: string): string {
   if (/[@#]/.test(text)) return code(text);
   return visibleText(text).replaceAll(/[\\`*_{}[\]<>()|~&!]/g, (char) => `\\${char}`);

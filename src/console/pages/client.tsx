@@ -1,4 +1,6 @@
-/** Shows the page of one client: its link, actions, calls, waiting callers and contexts, and a way to disconnect it. */
+/**
+ * Shows the page of one client: its link, actions, calls, waiting callers and contexts, and a button to disconnect it.
+ */
 import type { ComponentChildren } from 'preact';
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
@@ -18,7 +20,7 @@ import { Table, nameColumn, column, quietColumn, labelled, type Column } from '.
 import { Ago, Since, Time, When } from '../ui/times.tsx';
 import { LinkButton, ConnectionMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
 import { duration, whole } from '../ui/amounts.ts';
-import { CAUSE, HEARTBEAT, capitalWord, sentenceCase } from '../ui/words.ts';
+import { CAUSE, HEARTBEAT, capitalWord, sentenceCase } from '../ui/text-format.ts';
 import { CancelWaiting, isWaiting } from './bulk.tsx';
 import { ActionName, CallsTable, WAIT_COLUMNS, linkStream } from './columns.tsx';
 import { CONTEXT_COLUMNS } from './places.tsx';
@@ -30,7 +32,8 @@ type ClientDetails = NonNullable<gql.ClientPageQuery['connection']>;
 export function ClientPage() {
   const { user = '', client = '' } = useRoute().params;
   const viewerId = viewer.value?.userId ?? 'admin';
-  // The last known answer, an open dialog and its input belong to one client and one viewer, which the key names.
+  // The component's state (the last known answer, an open dialog and its input) belongs to one client and one viewer.
+  // The key creates a new component for another one.
   return <OneClient key={`${viewerId} ${user}/${client}`} userId={user} clientId={client} />;
 }
 
@@ -81,12 +84,12 @@ function OneClient({ userId, clientId }: ClientIds) {
   );
 }
 
-/** The number of calls that the page shows. */
+/** The maximum number of calls that the page shows. */
 const CALLS = 10;
 
 type DetailsProps = {
   readonly client: ClientDetails;
-  /** Whether the relay has forgotten the client. `client` is then the last known answer. */
+  /** Whether the relay has forgotten the client. If so, `client` is the last known answer. */
   readonly isGone: boolean;
   readonly query: Query<gql.ClientPageQuery>;
   readonly calls: Query<gql.CallsQuery>;
@@ -208,7 +211,7 @@ function Places({ client }: Part) {
 
 type GoneProps = ClientIds & Pick<DetailsProps, 'calls' | 'links'>;
 
-/** Shows what the relay still knows of a client without a connection: its calls, and its links. */
+/** Shows what the relay still knows about a client without a connection: its calls and its links. */
 function NotConnected({ userId, clientId, calls, links }: GoneProps) {
   const known = linksIn(links.data, clientId);
   const nodes = calls.data?.commands.nodes ?? [];
@@ -241,14 +244,14 @@ function crumbsOf(user: string): Crumbs {
   return isAdmin.value ? [clients, { href: userHref(user), text: user }] : [clients];
 }
 
-// Shows what is known of one client: its link, its instance, and the data that it sent in its hello frame.
+// The head of a client's page: its link, its instance, and the data that it sent in its hello frame.
 
 type HeadProps = Part & {
-  /** Whether the node of the client's link is silent, so that the state is the last recorded one. */
+  /** Whether the node of the client's link is silent. If so, the state is the last recorded one. */
   readonly isRecorded: boolean;
   /** Whether the relay has forgotten the client since the page was opened. */
   readonly isGone: boolean;
-  /** Why its last link ended; null if that is not known. */
+  /** Why the client's last link ended; null if that is unknown. */
   readonly cause: gql.DisconnectCause | null;
 };
 
@@ -367,18 +370,21 @@ function ClientActions({ client }: Part) {
   );
 }
 
-// Shows the links of the client. The link history of its user has a row for each link that opened, and one for each that
-// ended; the two rows of a link are shown as one.
+// The links of the client. The link history of a user has two rows for a link, one for its opening and one for its end,
+// which are shown as one row here.
 
-/** The number of rows of the link history that are read, and of links that are shown. */
+/** The number of rows of the link history that are read, and the maximum number of links that are shown. */
 const LINKS_READ = 200;
 const LINKS = 10;
 
 type HistoryRow = gql.LinkRowFragment;
-/** A link by the rows of its opening and of its end. One is null if the link is up, or the history lacks its row. */
+/**
+ * A link, as the rows of its opening and of its end. One of them is null if the link is up or the history lacks that
+ * row.
+ */
 type ClientLinkRow = { readonly opened: HistoryRow | null; readonly ended: HistoryRow | null };
 
-/** Returns the links of a client, latest first. The rows of one link have the same epoch. */
+/** Returns the links of a client, latest first. The two rows of a link have the same epoch. */
 function linksIn(data: gql.MessagesQuery | null, clientId: string): readonly ClientLinkRow[] {
   const rows = data?.messages.nodes.filter((row) => row.clientId === clientId) ?? [];
   return [...Map.groupBy(rows, ({ id, link }) => link?.epoch ?? id).values()].map((own) => ({

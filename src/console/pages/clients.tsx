@@ -1,4 +1,4 @@
-/** Shows the list of clients whose link is up or was lost recently, and those that lead by a measure. */
+/** Shows the list of clients whose link is up or was lost recently, and the clients that rank first by a measure. */
 import { useLayoutEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -15,7 +15,7 @@ import { NewBar, useLiveRows } from '../ui/live-rows.tsx';
 import { PAGE_SIZE, labelled, column, nameColumn, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
 import { whole } from '../ui/amounts.ts';
-import { CAUSE, plural, sentenceCase } from '../ui/words.ts';
+import { CAUSE, plural, sentenceCase } from '../ui/text-format.ts';
 import { CLIENT_COLUMNS, ClientState, NoClients } from './columns.tsx';
 import { isUnstable } from './states.ts';
 
@@ -40,7 +40,10 @@ export function ClientsPage() {
   return ranking ? <TopClients key={ranking.view} ranking={ranking} /> : <ClientList />;
 }
 
-/** Shows links to the views of clients, with the number of clients where it is known cheaply. `all`: that of all. */
+/**
+ * Shows links to the views of clients, with the number of clients where counting them is cheap. `all`: the number for
+ * the view of all clients.
+ */
 function ClientViews({ all }: { readonly all?: number | undefined }) {
   const { values } = useUrlState();
   const backlog = useQuery(gql.BacklogCountDocument, {}).data?.topClients.items.length;
@@ -66,7 +69,9 @@ function ClientViews({ all }: { readonly all?: number | undefined }) {
 const isUnfiltered = (values: UrlState['values']): boolean => FILTERS.every(({ name }) => !values[name]);
 
 type Listed = gql.ClientsQuery['connections']['nodes'][number];
-/** A client of the list. The number of waiting callers is null for a client that appeared since the list was read. */
+/**
+ * A client of the list. The number of waiting callers is null for a client that has appeared since the list was read.
+ */
 type ListedRow = Omit<Listed, 'pendingRpcCount' | 'reconnectsLastHour'> & {
   readonly pendingRpcCount: number | null;
   readonly reconnectsLastHour?: number;
@@ -90,12 +95,14 @@ function ClientList() {
   const list = query.data?.connections;
   const { rows, fresh, push } = useLiveRows<ListedRow>(list?.nodes, { keyOf, query });
   const isPlain = isUnfiltered(values) && !values['view'];
-  // What nodes last reported is some seconds old, so it is used only if the list has further pages.
+  // Whether the list contains all clients. Then they are counted here, because the counts that nodes report are some
+  // seconds old.
   const isWhole = isPlain && !values['after'] && list?.pageInfo.hasNextPage === false;
   useLive(gql.ClientChangesDocument, {
     variables: { userId },
     onData: ({ connectionEvents: { connection, missed } }) => {
-      // An event does not say how many callers wait, because counting them asks every relay.
+      // The number of waiting callers comes from the list: an event does not contain it, because counting them needs an
+      // answer from every relay.
       const known = list?.nodes.find((row) => keyOf(row) === keyOf(connection));
       const row = { ...connection, pendingRpcCount: known?.pendingRpcCount ?? null };
       push(row, !values['after'] && fits(connection, filter));
@@ -154,7 +161,7 @@ function NoneSilent() {
   );
 }
 
-/** Whether a changed connection belongs to the filtered list. False with a filter that only the relay applies. */
+/** Whether a changed connection belongs to the filtered list. False if only the relay can apply the filter. */
 function fits(row: gql.ClientRowFragment, filter: ClientFilter): boolean {
   if (filter.text || filter.labels || filter.onSilentNodes) return false;
   return (
@@ -165,7 +172,8 @@ function fits(row: gql.ClientRowFragment, filter: ClientFilter): boolean {
   );
 }
 
-// Shows the clients that lead by a measure. The relay answers all of them together; the page shows a part of them.
+// The clients that rank first by a measure. The relay returns all of them in one answer, of which the page shows a
+// part.
 
 /** The maximum number of clients that the relay ranks. */
 const RANKED_MAX = 100;
@@ -173,19 +181,19 @@ const RANKED_MAX = 100;
 type Row = gql.TopClientsQuery['topClients']['items'][number];
 
 type Ranking = {
-  /** The name of the view in the URL. */
+  /** The name of the view, as it appears in the URL. */
   readonly view: string;
   readonly by: gql.ClientMeasure;
   readonly title: string;
-  /** A sentence that says what is shown. */
+  /** A sentence about what the view shows. */
   readonly about: string;
-  /** The order, for the line under the table. */
+  /** The order of the rows, for the line under the table. */
   readonly order: string;
   readonly none: string;
   readonly columns: readonly Column<Row>[];
 };
 
-/** The view of clients on silent nodes, which is a filter of the list. */
+/** The name of the view of clients on silent nodes. This view is the normal list with a filter. */
 const SILENT = 'silent';
 
 const ROW_COLUMNS: readonly Column<Row>[] = [
@@ -204,7 +212,7 @@ const LAST_SEEN: Column<Row> = labelled('Last seen', 'r nw c-8', ({ connection }
 );
 const LAST_END: Column<Row> = column('Last link ended', 'c-9 c-wide', ({ connection, reconnectsLastHour }) => {
   if (connection?.disconnectCause) return sentenceCase(CAUSE[connection.disconnectCause]);
-  // The status of an unstable client says why its links end.
+  // For an unstable client, the status column already shows why its links end.
   return <Nil why={isUnstable(reconnectsLastHour) ? 'see its status' : 'its link is up'} />;
 });
 
@@ -294,8 +302,8 @@ function TopClients({ ranking: { by, title, about, order, none, columns } }: { r
 }
 
 /**
- * Returns the index of the first ranked client that the page shows. `after`: the number of clients on earlier pages, as
- * the URL has it. If the ranking became shorter than that, its last page is shown.
+ * Returns the index of the first ranked client that the page shows. `after`: the number of clients on earlier pages,
+ * from the URL. If the ranking has become shorter than that, returns the index for its last page.
  */
 function startOf(after: string | undefined, count: number): number {
   const lastPage = Math.floor(Math.max(0, count - 1) / PAGE_SIZE);

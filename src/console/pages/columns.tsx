@@ -1,4 +1,4 @@
-/** The columns of tables, the figures and the notices that several pages show. */
+/** Defines table columns, figures and notices that several pages use. */
 import * as gql from '../../../generated/console.ts';
 import { useMemo } from 'preact/hooks';
 import { reasonText } from '../../protocol/visible-text.ts';
@@ -14,7 +14,7 @@ import { Ago, Time, Until, When } from '../ui/times.tsx';
 import { CommandMark, ConnectionMark, CopyLine, NameLink, ShortId, StageMark, StateMark } from '../ui/values.tsx';
 import { age, duration, percent, whole } from '../ui/amounts.ts';
 import { clock } from '../ui/zones.ts';
-import { CAUSE, HEARTBEAT, WAIT_FOR, capitalWord, nameClass, plural, shortId } from '../ui/words.ts';
+import { CAUSE, HEARTBEAT, WAIT_FOR, capitalWord, nameClass, plural, shortId } from '../ui/text-format.ts';
 
 export const WAIT_COLUMNS: readonly Column<gql.WaitRowFragment>[] = [
   column('Stage', 'c-1', (row) => <StageMark stage={row.stage} />),
@@ -28,7 +28,9 @@ export const WAIT_COLUMNS: readonly Column<gql.WaitRowFragment>[] = [
   column('Waiting', 'r nw c-2 c-end', (row) => <Waited row={row} />),
 ];
 
-/** Shows when a wait ends at the latest: a command that waits for its client expires at its connect deadline. */
+/**
+ * Shows the latest time at which a wait ends. If the command still waits for its client, that is its connect deadline.
+ */
 function givesUp({ stage, timesOutAt, connectDeadline, clientId }: gql.WaitRowFragment) {
   if (stage !== 'ADMITTED' || connectDeadline > timesOutAt) return <Until at={timesOutAt} />;
   return (
@@ -53,7 +55,7 @@ const CALLER_KINDS = {
 
 type CallerProps = { readonly caller: gql.CallerPartFragment; readonly page: 'calls' | 'waits' };
 
-/** Shows who called, as a link to the calls or waits of this caller. */
+/** Shows who called, as a link to that caller's calls or waits. */
 export function CallerLink({ caller: { kind, name, program }, page }: CallerProps) {
   return (
     <a
@@ -76,7 +78,7 @@ export function ActionName({ name }: { readonly name: string }) {
   return <NameLink href={pagePath(`actions/${segments(name)}`)} text={name} />;
 }
 
-/** A row of a list of clients. A change that an event reports does not say how often the client reconnected. */
+/** A row of a list of clients. An event about a client does not contain the number of reconnects. */
 type ClientRow = gql.ClientRowFragment & { readonly reconnectsLastHour?: number };
 
 export const CLIENT_COLUMNS: readonly Column<ClientRow>[] = [
@@ -100,7 +102,7 @@ type Stated = {
   readonly connection: Pick<gql.ClientRowFragment, 'status' | 'nodeId' | 'disconnectCause'> | null;
 };
 
-/** Shows the state of a client's link. Of an unstable one it also says why its links end. */
+/** Shows the state of a client's link. For an unstable client, it also states why its links end. */
 export function ClientState({ userId, clientId, reconnectsLastHour = 0, connection }: Stated) {
   if (!connection) return <StateMark shape="down">Not connected</StateMark>;
   const { status, nodeId } = connection;
@@ -117,7 +119,7 @@ type LastEndProps = { readonly userId: string; readonly clientId: string; readon
 
 const LINK_ENDS: readonly gql.MessageKind[] = ['LINK_CLOSED', 'LINK_REPLACED'];
 
-/** Says why the last link of a client ended, by the link history of its user. */
+/** Shows why the last link of a client ended, from the link history of its user. */
 export function LastEnd({ userId, clientId, before = '' }: LastEndProps) {
   const stream = linkStream(userId);
   const { data } = useQuery(gql.MessagesDocument, { stream, kinds: [...LINK_ENDS], order: 'NEWEST_FIRST', first: 100 });
@@ -125,10 +127,10 @@ export function LastEnd({ userId, clientId, before = '' }: LastEndProps) {
   return cause ? <small class="cause">{before + CAUSE[cause]}</small> : null;
 }
 
-/** Returns the name of the stream that holds the link history of a user. */
+/** Returns the name of the stream with the link history of a user. */
 export const linkStream = (userId: string): string => `${userId}/links`;
 
-/** Returns the name of the stream that holds the messages of a client's calls. */
+/** Returns the name of the stream with the messages of a client's calls. */
 export const clientStream = (userId: string, clientId: string): string => `${userId}/clients/${clientId}`;
 
 export const LINK_COLUMNS: readonly Column<gql.LinkRowFragment>[] = [
@@ -168,7 +170,7 @@ export const CALL_COLUMNS: readonly Column<gql.CallRowFragment>[] = [
 type CallsTableProps = {
   readonly caption: string;
   readonly rows: readonly gql.CallRowFragment[];
-  /** The headings of the columns that the page says for all rows. */
+  /** The headings of the columns to leave out, because the page states their value for all rows. */
   readonly without: readonly string[];
   readonly none: string;
 };
@@ -183,12 +185,12 @@ function Took({ row }: { readonly row: gql.CallRowFragment }) {
   return <span class="soft">{duration(Math.max(0, now.value - Date.parse(row.admittedAt)))} so far</span>;
 }
 
-/** Shows a text on one line. The title has the whole text, which the page of the call has too. */
+/** Shows a text on one line. The tooltip has the whole text, and so does the page of the call. */
 function Why({ text }: { readonly text: string }) {
   return text === '' ? null : <span title={text}>{text}</span>;
 }
 
-/** Returns why a call ended as it did, or what it is waiting for. */
+/** Returns why a call ended as it did, or what the call is waiting for. */
 function whyText(row: gql.CallRowFragment): string {
   const late = row.lateResults > 0 ? plural(row.lateResults, 'late result') : '';
   const waiting =
@@ -199,14 +201,14 @@ function whyText(row: gql.CallRowFragment): string {
 
 /** Returns the client's message, or the relay's reason for the end. */
 function endText({ code, message, reason, outcome }: gql.CallRowFragment): string {
-  // The message of an expired call is the relay's own, and says what the reason says.
+  // For an expired call, the message is the relay's own, and the reason says the same.
   if (code !== null && message !== null && outcome !== 'EXPIRED') return `${reasonText(code)}: ${message}`;
   return reason === null ? '' : reasonText(reason);
 }
 
 type Scope = { readonly scopeId: string; readonly reservedCommands: number; readonly limit: number | null };
 
-/** A scope that uses at least this fraction of its limit is shown as nearly full. */
+/** The fraction of its limit from which a scope is shown as nearly full. */
 const NEARLY_FULL = 0.9;
 
 export const SCOPE_COLUMNS: readonly Column<Scope>[] = [
@@ -216,7 +218,7 @@ export const SCOPE_COLUMNS: readonly Column<Scope>[] = [
   labelled('Limit', 'r c-3', ({ limit }) => (limit === null ? <Nil why="no limit for this scope" /> : whole(limit))),
 ];
 
-/** Returns the fraction of its limit that a scope uses; 0 without a limit. */
+/** Returns the fraction of its limit that a scope uses; 0 if it has no limit. */
 export const shareOf = ({ reservedCommands, limit }: Scope): number =>
   limit === null || limit === 0 ? 0 : reservedCommands / limit;
 
@@ -238,12 +240,12 @@ function Held({ scope }: { readonly scope: Scope }) {
   return share >= NEARLY_FULL ? <span class="over">{`${held}, ${percent(share)}`}</span> : <>{held}</>;
 }
 
-/** Returns the name of the counter of an outcome. */
+/** Returns the name of the counter for an outcome. */
 export const outcomeCounter = (outcome: gql.Outcome): string => `commands_ended:${outcome.toLowerCase()}`;
 
 type Queued = { readonly sampleSize: number; readonly sampledOldestQueuedAgeMs: number | null };
 
-/** Returns the figure of the command that has been queued for longest. */
+/** Returns the figure for the age of the command that has been queued for longest. */
 export function oldestQueued({ sampleSize, sampledOldestQueuedAgeMs: oldestMs }: Queued) {
   return {
     name: 'Oldest queued',
@@ -254,7 +256,7 @@ export function oldestQueued({ sampleSize, sampledOldestQueuedAgeMs: oldestMs }:
 
 type NodeVersion = { readonly nodeId: string; readonly stale: boolean; readonly version: string | null };
 
-/** Says which versions the nodes that report run, if they differ. */
+/** States which versions the reporting nodes run, if they differ. */
 export function VersionsNotice({ nodes }: { readonly nodes: readonly NodeVersion[] }) {
   const byVersion = Map.groupBy(
     nodes.filter(({ stale }) => !stale),
@@ -271,7 +273,7 @@ export function VersionsNotice({ nodes }: { readonly nodes: readonly NodeVersion
   );
 }
 
-/** Says how to connect a first client. */
+/** Shows how to connect a first client. */
 export function NoClients() {
   const user = viewer.value?.userId ?? 'alice';
   const url = relayUrl().replace(/^http/, 'ws');

@@ -1,4 +1,4 @@
-/** Shows what the deduplicator of the relay received more than once, as a part of the page of nodes. */
+/** Shows what the relay received more than once, as a part of the page of nodes. */
 import { DedupDocument, type DedupQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { useUrlState } from '../ui/url-state.ts';

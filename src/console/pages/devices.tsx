@@ -1,4 +1,4 @@
-/** Shows the devices that people have enrolled, confirms further ones, renames them and removes them. */
+/** Shows the devices that people have enrolled, with dialogs to confirm, rename and remove devices. */
 import { useMemo, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -16,7 +16,7 @@ import { column, labelled, nameColumn, quietColumn, type Column } from '../ui/ta
 import { Ago } from '../ui/times.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 import { ConnectionMark, NameLink, StateMark } from '../ui/values.tsx';
-import { capitalWord, nameClass, personText, plural } from '../ui/words.ts';
+import { capitalWord, nameClass, personText, plural } from '../ui/text-format.ts';
 import { Advertised, ConfirmDevice } from './enrolment.tsx';
 import { Revoked } from './revocations.tsx';
 
@@ -52,7 +52,7 @@ function DeviceState({ revoked, connection }: Row) {
   return <ConnectionMark status={connection.status} recorded={isSilent(connection.nodeId)} />;
 }
 
-/** The act whose dialog is open. */
+/** The operation whose dialog is open. */
 type Act =
   | { readonly kind: 'confirm' }
   | { readonly kind: 'rename' | 'remove'; readonly device: Row }

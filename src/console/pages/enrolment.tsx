@@ -1,4 +1,7 @@
-/** Confirms or denies a device by the code that it shows, after its claims were shown. */
+/**
+ * Shows the dialogs that confirm or deny a device by the code that the device shows. The device's claims are shown
+ * before.
+ */
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { RequestError, request } from '../api/request.ts';
@@ -8,7 +11,7 @@ import { Dialog, FormDialog, TextField } from '../ui/dialogs.tsx';
 import { ClientLink, Facts } from '../ui/page.tsx';
 import { Ago, Until } from '../ui/times.tsx';
 import { Button } from '../ui/values.tsx';
-import { capitalWord } from '../ui/words.ts';
+import { capitalWord } from '../ui/text-format.ts';
 
 type Found = Extract<gql.LookUpEnrolmentMutation['lookUpEnrolment'], { readonly __typename: 'OpenEnrolment' }>;
 type Device = NonNullable<
@@ -18,20 +21,20 @@ type Device = NonNullable<
 type Step =
   | { readonly kind: 'code' }
   | { readonly kind: 'found'; readonly code: string; readonly found: Found }
-  /** `device` null: it was denied. */
+  /** `device`: the confirmed device; null if it was denied. */
   | { readonly kind: 'decided'; readonly found: Found; readonly device: Device | null };
 
 const FIRST: Step = { kind: 'code' };
 
 type ConfirmProps = {
-  /** The user that is proposed to an administrator. */
+  /** The user that is proposed to an administrator as the owner of the device. */
   readonly userId: string;
   /** Called when a device was confirmed. */
   readonly onConfirmed: () => void;
   readonly onClose: () => void;
 };
 
-/** Shows one dialog after the other. The code is in their memory alone. */
+/** Shows the dialogs one after the other. The code exists only in their memory. */
 export function ConfirmDevice({ userId, onConfirmed, onClose }: ConfirmProps) {
   const [step, setStep] = useState(FIRST);
   const [owner, setOwner] = useState(userId);
@@ -41,7 +44,7 @@ export function ConfirmDevice({ userId, onConfirmed, onClose }: ConfirmProps) {
       return <CodeDialog onFound={(code, found) => setStep({ kind: 'found', code, found })} onClose={onClose} />;
     case 'found': {
       const onDecided = (device: Device | null): void => {
-        // The next device of a roll-out is mostly of the same user.
+        // Several devices are often enrolled for one user, so this user is proposed for the next one.
         if (device) setOwner(device.userId);
         setStep({ kind: 'decided', found: step.found, device });
         if (device) onConfirmed();
@@ -86,7 +89,7 @@ function CodeDialog({ onFound, onClose }: CodeProps) {
   );
 }
 
-/** Returns a code as the relay compares it: in capitals, without what people write between letters. */
+/** Returns a code in the form that the relay compares: in capitals, without spaces, dashes, dots and underscores. */
 function codeIn(text: string): string {
   const code = text.replaceAll(/[\s\p{Dash}._]/gu, '').toUpperCase();
   if (/^[A-Z]{8}$/.test(code)) return code;
@@ -99,7 +102,7 @@ type Answer = { readonly __typename: string };
 type CodeRefusal = Extract<gql.LookUpEnrolmentMutation['lookUpEnrolment'], { readonly __typename: 'Refusal' }>;
 const isRefusal = (answer: Answer): answer is CodeRefusal => answer.__typename === 'Refusal';
 
-/** Returns the answer about a code. Throws a RequestError that says what to do if the relay refused it. */
+/** Returns the answer about a code. If the relay refused the code, throws a RequestError that states what to do. */
 function acceptedCode<Done extends Answer>(answer: Done | CodeRefusal): Done {
   if (isRefusal(answer)) throw new RequestError(answer.code, messageOf(answer));
   return answer;
@@ -113,7 +116,7 @@ function messageOf({ code, message, retryAfterMs }: CodeRefusal): string {
   return message;
 }
 
-// Shows the device, and decides.
+// The dialog that shows a device's claims and asks for the decision.
 
 type DecisionProps = {
   readonly code: string;
@@ -143,7 +146,8 @@ function DecisionDialog({ code, found, owner, onDecided, onBack, onClose }: Deci
     <FormDialog
       title="Is this the device?"
       about={
-        // The focus is here, and in no field, so that a second Enter confirms nothing that nobody has read.
+        // This element has the focus, and no field or button has it, so that a second Enter cannot confirm what nobody
+        // has read.
         <div class="claims" role="group" aria-label="What the device says of itself" tabIndex={-1} autofocus>
           <Facts
             rows={[

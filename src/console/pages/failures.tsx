@@ -1,4 +1,4 @@
-/** Shows calls that failed in groups. Each group leads to the list of its calls, and to its last one. */
+/** Shows failed calls in groups. Each group links to the list of its calls and to its latest call. */
 import { useMemo } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
@@ -12,24 +12,27 @@ import { Table, labelled, nameColumn, type Column } from '../ui/table.tsx';
 import { Ago } from '../ui/times.tsx';
 import { OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
 import { percent, whole } from '../ui/amounts.ts';
-import { nameClass, plural } from '../ui/words.ts';
+import { nameClass, plural } from '../ui/text-format.ts';
 
 type Failures = gql.FailuresQuery['delivery']['failures'];
 type Group = Failures['groups'][number];
 
-/** The word in the URL for all outcomes that count as failures. */
+/** The value in the URL that stands for all outcomes that count as failures. */
 export const ANY_FAILURE = 'failure';
-/** The outcomes that count as failures: those that the relay counts when a filter names no outcome. */
+/** The outcomes that count as failures. These are the ones that the relay counts if a filter names no outcome. */
 export const FAILURE_OUTCOMES = ['FAILED', 'EXPIRED', 'OUTCOME_UNKNOWN'] as const;
 
-/** The pause after each answer before failures are counted again, in milliseconds, because the relay reads records. */
+/**
+ * The delay after each answer before failures are counted again, in milliseconds. It is long because the relay must
+ * read records.
+ */
 const EVERY_MS = 15_000;
-/** The number of groups that a page shows. */
+/** The maximum number of groups that a page shows. */
 const SHOWN = 5;
 
 /**
- * Returns the time that was this many milliseconds ago; null for null. It is cut to a minute, or to ten seconds for a
- * short time, so that repeated requests have the same filter.
+ * Returns the time this many milliseconds ago; null for null. The time is rounded down to a minute, or to ten seconds
+ * for a short period, so that repeated requests have equal filters.
  */
 export function timeBefore(ms: number | null): string | null {
   if (ms === null) return null;
@@ -52,22 +55,22 @@ function useGrouping(): Grouping {
   return GROUPINGS.find(({ name }) => name === values['by']) ?? DEFAULT;
 }
 
-/** Counts the calls that failed, of those that match a filter, in the groups of the URL. For administrators only. */
+/** Counts the failed calls that match a filter, in the grouping that the URL names. For administrators only. */
 export function useFailures(filter: gql.DeliveryFilter, { skip = false } = {}): Query<gql.FailuresQuery> {
   const { by } = useGrouping();
   const asking = { everyMs: EVERY_MS, skip: skip || !isAdmin.value };
   return useQuery(gql.FailuresDocument, { filter, by: [...by], first: SHOWN }, asking);
 }
 
-/** Returns the bound of an answer that did not read all calls; null if it did. */
+/** Returns the maximum number of calls that an answer read, if it did not read all; null if it did. */
 export const boundOf = ({ completeness }: Failures): number | null =>
   completeness.sources.find(({ reason }) => reason === 'LIMIT_REACHED')?.limit ?? null;
 
 type FailureGroupsProps = {
   readonly query: Query<gql.FailuresQuery>;
-  /** The time that is counted, as the end of a sentence: `in the last 15 min`. */
+  /** The period that is counted, as the end of a sentence: `in the last 15 min`. */
   readonly when: string;
-  /** The members of the query that select the calls of the page. The links to the calls of a group keep them. */
+  /** The parameters of the URL that select the page's calls. Links to the calls of a group contain them too. */
   readonly kept: Readonly<Record<string, string>>;
 };
 
@@ -103,12 +106,15 @@ export function FailureGroups({ query, when, kept }: FailureGroupsProps) {
   );
 }
 
-/** The longest time for which the relay has records of ended calls, in milliseconds. */
+/** How long the relay keeps records of ended calls, in milliseconds. */
 const RECORDS_MS = 3_600_000;
 
 type WindowProps = { readonly seconds: number; readonly text: string };
 
-/** Shows the failures of a window up to now, or of the last hour if it is longer, because records are kept no longer. */
+/**
+ * Shows the failures in a window up to now. A window of more than an hour is cut to the last hour, because records are
+ * kept no longer.
+ */
 export function WindowFailures({ seconds, text }: WindowProps) {
   const ms = Math.min(seconds * 1000, RECORDS_MS);
   const query = useFailures({ admittedAfter: timeBefore(ms) });
@@ -127,7 +133,10 @@ function GroupingViews({ shown }: { readonly shown: Grouping }) {
   return <Views label="Not completed by" views={views} />;
 }
 
-/** Counts the calls by outcome, each with its shape: an unknown outcome is no failure. */
+/**
+ * Shows the number of calls for each outcome, with the outcome's shape. The outcomes are listed separately, because an
+ * unknown outcome is not a failure: the call may have succeeded.
+ */
 function About({ failures, when }: { readonly failures: Failures; readonly when: string }) {
   if (failures.count === 0) return <>none {when}</>;
   return (
@@ -185,7 +194,7 @@ function columnsOf(grouping: Grouping, kept: FailureGroupsProps['kept']): readon
   return [names, ...COLUMNS];
 }
 
-/** Shows the values that the failures of a group have in common. */
+/** Shows the values that all failures of a group share. */
 function GroupName({ group }: { readonly group: Group }) {
   const [first = 'None', ...others] = partsOf(group);
   return (

@@ -1,4 +1,7 @@
-/** Shows the newest streams, those of one user, and the messages of one; and the dialog that reveals a payload. */
+/**
+ * Shows the newest streams, the streams of one user, and the messages of one stream; and the dialog that reveals a
+ * payload.
+ */
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -19,7 +22,7 @@ import { timeOfFilter } from '../ui/time-input.ts';
 import { Ago, Time } from '../ui/times.tsx';
 import { NameLink, ShortId } from '../ui/values.tsx';
 import { bytes, whole } from '../ui/amounts.ts';
-import { capitalWord } from '../ui/words.ts';
+import { capitalWord } from '../ui/text-format.ts';
 import { LINK_COLUMNS, linkStream } from './columns.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -47,7 +50,7 @@ export function HistoryPage() {
   );
 }
 
-/** The number of streams that are shown of all users. */
+/** The maximum number of streams that are shown for all users together. */
 const NEWEST = 40;
 
 function NewestStreams() {
@@ -94,7 +97,7 @@ const MESSAGE_FILTERS: readonly Filter[] = [
   { name: 'to', label: 'To' },
 ];
 
-/** The columns of the link history of a user. They include the client of each link. */
+/** The columns of a user's link history, including the client of each link. */
 const COLUMNS: readonly Column<gql.LinkRowFragment & { readonly userId: string }>[] = [
   ...LINK_COLUMNS.slice(0, 2),
   column('Client', 'c-3', ({ userId, clientId }) => clientId && <ClientLink userId={userId} clientId={clientId} />),
@@ -207,7 +210,7 @@ const STREAM_COLUMNS: readonly Column<gql.StreamRowFragment>[] = [
 
 const agoOf = (at: string | null) => (at === null ? <Nil why="this store cannot tell it cheaply" /> : <Ago at={at} />);
 
-// Shows a table of retained messages. Payloads are read only when the user reveals them.
+// The table of retained messages. A payload is read only when the viewer reveals it.
 
 type HistoryRow = gql.MessageRowFragment & {
   readonly userId: string;
@@ -271,7 +274,7 @@ function PayloadCell({ row, onReveal }: { readonly row: HistoryRow; readonly onR
   );
 }
 
-// Shows one payload, which is kept only while the dialog is open, and never across navigation.
+// The dialog that shows one payload. The payload is forgotten when the dialog closes or another page opens.
 
 function MessageReveal({ row, onClose }: { readonly row: HistoryRow; readonly onClose: () => void }) {
   const own = async (): Promise<string | null> => {
@@ -297,7 +300,7 @@ type ResultProps = {
   readonly isExpired: boolean;
 };
 
-/** Shows the button that reveals the result of a call, while the result is retained. */
+/** Shows the button that reveals the result of a call, as long as the result is retained. */
 export function ResultReveal({ call, isExpired }: ResultProps) {
   const [open, setOpen] = useState(false);
   const { userId, clientId, commandId } = call;
@@ -324,12 +327,15 @@ export function ResultReveal({ call, isExpired }: ResultProps) {
 type RevealProps = {
   readonly title: string;
   readonly subject: Omit<gql.RevealPayloadInput, 'reason'>;
-  /** Reads a payload that belongs to the viewer, who need not give a reason. */
+  /** Reads a payload that belongs to the viewer. No reason is needed. */
   readonly own: () => Promise<string | null>;
   readonly onClose: () => void;
 };
 
-/** Shows a payload. An administrator must first give a reason, which is in the audit log before anything is shown. */
+/**
+ * Shows a payload. An administrator must first give a reason, and the payload is shown only after the reason is in the
+ * audit log.
+ */
 function Reveal({ title, subject, own, onClose }: RevealProps) {
   const [read, setRead] = useState<RevealProps['own'] | null>(() => (isAdmin.value ? null : own));
   if (read !== null) return <Revealed title={title} read={read} onClose={onClose} />;

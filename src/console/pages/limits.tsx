@@ -1,4 +1,4 @@
-/** Shows the admission scopes: how many commands each holds, and how many it may hold. */
+/** Shows the capacity scopes: how many commands each of them holds, and how many it may hold. */
 import { CapacityDocument, type CapacityQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { callHref } from '../base.ts';
@@ -9,7 +9,7 @@ import { List, pageOf } from '../ui/list.tsx';
 import { Table, labelled, type Column } from '../ui/table.tsx';
 import { Time } from '../ui/times.tsx';
 import { whole } from '../ui/amounts.ts';
-import { nameClass } from '../ui/words.ts';
+import { nameClass } from '../ui/text-format.ts';
 import { SCOPE_COLUMNS, oldestQueued } from './columns.tsx';
 
 type ScopeRow = CapacityQuery['delivery']['tenants']['nodes'][number];

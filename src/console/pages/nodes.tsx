@@ -1,4 +1,7 @@
-/** Shows the page of the relay's nodes: what each reports and counts, and buttons that drain it or close its links. */
+/**
+ * Shows the page of the relay's nodes: what each node reports and counts, and buttons that drain a node or close its
+ * links.
+ */
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { DrainNodeDocument, NodesDocument, type NodesQuery } from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -13,14 +16,14 @@ import { Ago, Since, Time } from '../ui/times.tsx';
 import { Button, OUTCOME_ORDER, OutcomeMark, StateMark } from '../ui/values.tsx';
 import { age, amount, bytes as sizeText, whole } from '../ui/amounts.ts';
 import { clock } from '../ui/zones.ts';
-import { capitalWord, plainWord, plural } from '../ui/words.ts';
+import { capitalWord, plainWord, plural } from '../ui/text-format.ts';
 import { DisconnectAll } from './bulk.tsx';
 import { VersionsNotice, outcomeCounter } from './columns.tsx';
 import { Deduplication } from './deduplication.tsx';
 
 type NodeRow = NodesQuery['delivery']['nodes']['nodes'][number];
 
-/** The pause before the page is read again, in milliseconds. Nodes report every two seconds. */
+/** The delay before the page is read again, in milliseconds. Nodes report every two seconds. */
 const EVERY_MS = 2_000;
 
 export function NodesPage() {
@@ -99,7 +102,7 @@ const columnsOf = (reports: Reports): readonly Column<NodeRow>[] => [
   labelled('Background', 'nw c-8 c-end', (node) => workOf(node)),
 ];
 
-/** Says which nodes do not use their changed policy file, and which policies nodes run, if they differ. */
+/** Shows notices if a node does not use its changed policy file, or if nodes run different policies. */
 function PolicyNotices({ nodes }: { readonly nodes: readonly NodeRow[] }) {
   const reporting = nodes.filter(({ stale, policyDigest }) => !stale && policyDigest !== null);
   const byDigest = Map.groupBy(reporting, ({ policyDigest }) => policyDigest);
@@ -125,7 +128,7 @@ function PolicyNotices({ nodes }: { readonly nodes: readonly NodeRow[] }) {
   );
 }
 
-/** An event loop that is later than this, in milliseconds, is shown as late. */
+/** The delay of an event loop, in milliseconds, above which it is shown as late. */
 const LATE_MS = 100;
 
 function NotReported() {
@@ -139,16 +142,16 @@ function upFor({ startedAt, updatedAt, stale }: NodeRow) {
 
 const memoryOf = ({ memoryBytes }: NodeRow) => (memoryBytes === null ? <NotReported /> : sizeText(memoryBytes));
 
-/** The reports of each node that were read within MINUTE_MS, by its id, oldest first. */
+/** The reports that were read in the last MINUTE_MS, oldest first, by the id of the node. */
 type Reports = ReadonlyMap<string, readonly NodeRow[]>;
 
 const MINUTE_MS = 60_000;
-/** The number of delays that are drawn: those of one minute. */
+/** The maximum number of delays that are drawn: those of one minute. */
 const DELAYS_SHOWN = MINUTE_MS / EVERY_MS;
-/** The delay in milliseconds for which a bar has the full height, unless a longer one is drawn. */
+/** The delay in milliseconds that is drawn at full height, unless a longer one is drawn. */
 const DELAY_TOP_MS = 20;
 
-/** Keeps what the nodes reported in the last minute, as far as the page was shown. */
+/** Collects the reports of the nodes in the last minute. Only reports read while the page was shown are included. */
 function useReports(nodes: readonly NodeRow[] | undefined): Reports {
   const kept = useRef<Reports>(new Map());
   return useMemo(() => (kept.current = withReports(kept.current, nodes ?? [])), [nodes]);
@@ -164,7 +167,10 @@ function withReports(was: Reports, nodes: readonly NodeRow[]): Reports {
   return new Map(entries);
 }
 
-/** Draws a bar for each report of one node, the latest at the right. Takes the same room before there is any. */
+/**
+ * Draws a bar for the delay in each report of a node, the latest at the right. It takes the same space if there are no
+ * reports.
+ */
 function DelayBars({ reports }: { readonly reports: readonly NodeRow[] }) {
   const delays = reports.flatMap(({ updatedAt, eventLoopDelayMs: ms }) =>
     ms === null ? [] : [{ at: Date.parse(updatedAt), ms }],
@@ -184,14 +190,14 @@ function DelayBars({ reports }: { readonly reports: readonly NodeRow[] }) {
   );
 }
 
-/** Shows how late the event loop ran. It says nothing of a silent node, whose last report is old. */
+/** Shows how late the event loop ran. Shows nothing for a silent node, whose last report is old. */
 function delayOf({ eventLoopDelayMs: ms, stale }: NodeRow) {
   if (stale) return <Nil why="not known while the node is silent" />;
   if (ms === null) return <Nil why="not measured yet, or the node’s version does not report it" />;
   return <span class={ms > LATE_MS ? 'over' : undefined}>{amount(ms)} ms</span>;
 }
 
-/** Says whether the node reads its mailbox and ends overdue commands. */
+/** States whether the node reads its mailbox and ends overdue commands. */
 function workOf({ stale, mailboxListenerAlive, reconciliationAlive }: NodeRow) {
   if (stale) return 'Not known';
   if (mailboxListenerAlive && reconciliationAlive) return 'Runs';
@@ -230,7 +236,7 @@ function NodeMark({ node }: { readonly node: NodeRow }) {
   );
 }
 
-// Shows what outlives the process of this node.
+// The section about which data survive the end of this node's process.
 
 type DurabilityFacts = NonNullable<NodesQuery['server']['durability']>;
 
@@ -278,12 +284,14 @@ function syncText(sync: string): string {
   return sync === 'off' ? 'when the system writes it' : `within ${sync}`;
 }
 
-// Shows what each node has counted since it started.
+// The tables of what each node has counted since it started.
 
-/** The words for each counter of a group, by its name without a case. They are listed in this order. */
+/**
+ * The label of each counter of a group, by the counter's name without a label value. Counters are listed in this order.
+ */
 type CounterWords = Readonly<Record<string, string>>;
 
-/** The groups of counters. Counters that no group names are listed in the last one, in the order of their names. */
+/** The groups of counters. A counter that is in no group is listed in the last one, in the order of names. */
 const GROUPS: readonly (readonly [title: string, words: CounterWords])[] = Object.entries({
   'How calls ended': { commands_ended: '' },
   Calls: {
@@ -327,7 +335,7 @@ const GROUPS: readonly (readonly [title: string, words: CounterWords])[] = Objec
   Others: {},
 });
 
-/** The words for the cases of counters that would not be understood in plain words. */
+/** The texts for label values of counters that people would not understand otherwise. */
 const CASES: Readonly<Record<string, string>> = {
   builtin: 'console and fixed pages',
   events: 'event streams',
@@ -338,13 +346,13 @@ const CASES: Readonly<Record<string, string>> = {
   rest: 'REST',
 };
 
-/** Splits the name of a counter into its own name and its case, such as `requests` and `graphql`. */
+/** Splits a counter's full name into its name and its label value, such as `requests` and `graphql`. */
 function partsOf(name: string): readonly [counter: string, label: string | undefined] {
   const at = name.indexOf(':');
   return at < 0 ? [name, undefined] : [name.slice(0, at), name.slice(at + 1)];
 }
 
-/** The number of nodes up to which two tables of counters fit beside each other. */
+/** The maximum number of nodes with which two tables of counters fit beside each other. */
 const FEW_NODES = 2;
 
 type CountersProps = { readonly nodes: readonly NodeRow[]; readonly reports: Reports };
@@ -368,7 +376,7 @@ function NodeCounters({ nodes, reports }: CountersProps) {
   );
 }
 
-/** Returns the counters of a group in its order. The last group has those that no other one names. */
+/** Returns the counters of a group in the group's order. The last group has all counters that are in no other group. */
 function namesOf(names: readonly string[], words: CounterWords, at: number): readonly string[] {
   if (at === GROUPS.length - 1)
     return names.filter((name) => !GROUPS.some(([, known]) => Object.hasOwn(known, partsOf(name)[0]))).sort();
@@ -399,12 +407,12 @@ function figureColumn(node: NodeRow, reports: Reports): Column<string> {
 
 type FigureProps = {
   readonly node: NodeRow;
-  /** The report of the node with which the last minute began. Undefined: none was read. */
+  /** The report of the node a minute ago. Undefined: none was read then. */
   readonly before: NodeRow | undefined;
   readonly name: string;
 };
 
-/** Shows a counter, and before it how much it rose in the last minute. */
+/** Shows a counter, and before it by how much it rose in the last minute. */
 function Figure({ node, before = node, name }: FigureProps) {
   const value = counted(node, name);
   const rose = value - counted(before, name);
@@ -427,12 +435,12 @@ function nameText(name: string) {
   return label === undefined ? text : `${text}: ${CASES[label] ?? plainWord(label)}`;
 }
 
-/** How long the node waits for running commands to end, in milliseconds. */
+/** How long a draining node waits for running commands to end, in milliseconds. */
 const WITHIN_MS = 10_000;
 
 type DrainProps = {
   readonly node: NodeRow;
-  /** The number of other nodes that take work. Undefined while it is not known. */
+  /** The number of other nodes that take new work; undefined while it is unknown. */
   readonly others: number | undefined;
   readonly onClose: () => void;
   readonly onDone: () => void;

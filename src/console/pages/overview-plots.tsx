@@ -1,4 +1,4 @@
-/** Shows the plots of the overview, small multiples on one time axis, and sums up what happened in its window. */
+/** Shows the plots of the overview on one time axis, and computes the figures of the overview's time window. */
 import type { Outcome, OverviewSeriesQuery } from '../../../generated/console.ts';
 import { BarsPlot } from '../plot/bars.tsx';
 import { LinesPlot } from '../plot/lines.tsx';
@@ -14,9 +14,9 @@ import { LONG_WAIT_MS } from '../shell/facts.tsx';
 
 type PlotsProps = {
   readonly series: OverviewSeriesQuery['series'];
-  /** The part of the series that is shown; null: all. */
+  /** The part of the series that is shown; null: all of it. */
   readonly span: TimeSpan | null;
-  /** Whether another answer is awaited. */
+  /** Whether the answer for another window is awaited. */
   readonly isLoading: boolean;
 };
 
@@ -48,11 +48,14 @@ type PlotData = {
   readonly items: readonly SeriesItem[];
   readonly time: PlotTime;
   readonly marks: readonly PlotMark[];
-  /** What the sentence of each plot adds about nodes whose part is missing; empty if no part is. */
+  /** What the sentence below each plot adds about nodes whose data are missing; empty if none are missing. */
   readonly missing: string;
 };
 
-/** Returns the nodes that the series lack. Figures without them must not look like figures of all nodes. */
+/**
+ * Returns the nodes whose data the series lack. This must be shown, because the figures would otherwise seem to cover
+ * all nodes.
+ */
 export function missingNodes({ sources }: OverviewSeriesQuery['series']['completeness']): readonly string[] {
   const named = sources.flatMap(({ complete, nodeId }) => (complete || nodeId === null ? [] : nodeId));
   const silent = silentNodes.value.map(({ nodeId }) => nodeId);
@@ -64,7 +67,9 @@ function missingText(completeness: OverviewSeriesQuery['series']['completeness']
   return names.length === 0 ? '' : ` Without ${names.join(' and ')}, which did not answer: what it did is not known.`;
 }
 
-/** The outcomes from the bottom of the stack to its top: the normal one first, those that must not be missed last. */
+/**
+ * The outcomes from the bottom of a stacked bar to its top: the normal one first, and those that must be noticed last.
+ */
 const STACK: readonly Outcome[] = ['COMPLETED', 'CANCELLED', 'FAILED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
 
 function EndsPlot({ items, time, marks, missing }: PlotData) {
@@ -125,16 +130,19 @@ type OneLine = {
   /** The name of the line. */
   readonly name: string;
   readonly pointsOf: (items: readonly SeriesItem[], time: PlotTime) => Points;
-  /** How the plot is drawn; see `LinesPlot`. */
+  /** How the plot is drawn (see `LinesPlot`). */
   readonly look: Pick<Parameters<typeof LinesPlot>[0], 'text' | 'tickText' | 'log' | 'area' | 'kind' | 'bound'>;
-  /** The sentence below the plot. `at` is the time of the largest value; `sum` is the number of admitted commands. */
+  /**
+   * Returns the sentence below the plot. `most`: the largest value. `at`: the time of the largest value. `last`: the
+   * latest value. `sum`: the number of admitted commands.
+   */
   readonly says: (of: {
     readonly most: string;
     readonly at: string;
     readonly last: string;
     readonly sum: number;
   }) => string;
-  /** The sentence below a plot without a value above 0. */
+  /** The sentence below a plot that has no value above 0. */
   readonly none: string;
 };
 
@@ -228,12 +236,12 @@ function OneLinePlot({ plot, items, time, marks, missing }: PlotData & { readonl
 
 const timeText = (slot: number, time: PlotTime): string => clockAt(time.from + slot * time.stepMs);
 
-/** Returns the label of a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
+/** Returns the label for a power of ten of a millisecond: `10 ms`, `1 s`, `100 s`. */
 function powerText(ms: number): string {
   return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
 }
 
-/** Returns the text of a round duration on the axis: `0 s`, `1.5 s`, `10 s`, `2 m`, `1 h 30 m`. */
+/** Returns the axis label for a round duration: `0 s`, `1.5 s`, `10 s`, `2 m`, `1 h 30 m`. */
 function tickText(ms: number): string {
   if (ms === 0) return '0 s';
   return duration(ms)
@@ -242,26 +250,29 @@ function tickText(ms: number): string {
     .replace(/ 0 [sm]$/, '');
 }
 
-// Turns the time series of the relay into figures of the window, and into what the plots show.
+// Computes figures and plot points from the relay's time series.
 
 type SeriesItem = OverviewSeriesQuery['series']['items'][number];
 type Points = readonly (number | null)[];
 
-/** What happened in the window. Times are epoch milliseconds. */
+/** The figures of a time window. Times are epoch milliseconds. */
 export type WindowFigures = {
   readonly from: number;
   readonly to: number;
   readonly admitted: number;
-  /** The number of admitted commands a minute, over the steps that were recorded; null if none was. */
+  /** The number of admitted commands per minute, over the recorded steps; null if no step was recorded. */
   readonly perMinute: number | null;
   readonly ends: Readonly<Record<Outcome, number>>;
   readonly endsTotal: number;
-  /** How long commands took, in ms. Null if none ended, and for a span: the relay computes it for windows up to now. */
+  /**
+   * How long commands took, in milliseconds. Null if none ended, and for a span, because the relay computes quantiles
+   * only for windows up to now.
+   */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
 };
 
-/** Returns the figures of the window that an answer has, or of the chosen span in it; null if it has no series of it. */
+/** Returns the figures of the answer's window, or of the chosen span in it; null if the answer has no series for it. */
 export function windowOf(
   { series, whole: quantiles }: OverviewSeriesQuery,
   span: TimeSpan | null,
@@ -301,7 +312,7 @@ export const SERIES_NAMES = [
   ...['oldest_wait_seconds', 'commands_queued', 'commands_in_flight', 'client_links'],
 ];
 
-/** Returns the steps of each series that overlap the span. A series without such a step is left out. */
+/** Returns the steps of each series that overlap the span. A series without such steps is left out. */
 function within(items: readonly SeriesItem[], { from, to }: TimeSpan): readonly SeriesItem[] {
   return items.flatMap((item) => {
     const [start, stepMs] = [Date.parse(item.from), item.stepSeconds * 1000];
@@ -317,13 +328,15 @@ function timeOf(items: readonly SeriesItem[]): PlotTime | null {
   return { from: Date.parse(first.from), stepMs: first.stepSeconds * 1000, slots: first.points.length };
 }
 
-/** Returns the points of one series. All of them are null if there is no such series. */
+/** Returns the points of one series, which are all null if the series is missing. */
 function pointsOf(items: readonly SeriesItem[], name: string, label: string | null = null): Points {
   const found = items.find((item) => item.name === name && (label === null || item.label === label));
   return found?.points ?? items[0]?.points.map(() => null) ?? [];
 }
 
-/** Returns the sums of a series over all its labels. A sum is null where `commands_admitted` has no value. */
+/**
+ * Returns the points of a series, summed over all label values. A sum is null where `commands_admitted` has no value.
+ */
 function totalOf(items: readonly SeriesItem[], name: string): Points {
   const lines = items.filter((item) => item.name === name);
   const known = items.find((item) => item.name === 'commands_admitted')?.points ?? [];
@@ -342,7 +355,7 @@ const lastOf = (points: Points): number | null => points.findLast((value) => val
 
 type Most = { readonly value: number; readonly at: number };
 
-/** Returns the largest known value and its index; null if none is above 0. */
+/** Returns the largest value and its index; null if no value is above 0. */
 function mostOf(points: Points): Most | null {
   let most: Most | null = null;
   points.forEach((value, at) => {

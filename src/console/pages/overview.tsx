@@ -1,4 +1,6 @@
-/** Shows the overview of one window of time: figures, how calls ended, plots, the longest waits and the fullest scopes. */
+/**
+ * Shows the overview for one time window: figures, how calls ended, plots, the longest waits and the fullest scopes.
+ */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -16,22 +18,22 @@ import { Table, nameColumn, column, type Column } from '../ui/table.tsx';
 import { Button, OUTCOME_ORDER, OutcomeMark } from '../ui/values.tsx';
 import { age, amount, duration, percent, whole } from '../ui/amounts.ts';
 import { clockAt, day, zoneName } from '../ui/zones.ts';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 import { LastEnd, NoClients, SCOPE_COLUMNS, VersionsNotice, WAIT_COLUMNS, oldestQueued, shareOf } from './columns.tsx';
 import { WindowFailures } from './failures.tsx';
 import { Pauses, STOPS_OF_ALL, StopButton, usePauses } from './pauses.tsx';
 import { isUnstable } from './states.ts';
 import { OverviewPlots, SERIES_NAMES, missingNodes, windowOf, type WindowFigures } from './overview-plots.tsx';
 
-/** The pause after each answer before the overview is read again, in milliseconds. */
+/** The delay after each answer before the overview is read again, in milliseconds. */
 const EVERY_MS = 3_000;
 const WAITS_SHOWN = ['Stage', 'Action', 'Client', 'Caller', 'Waiting'];
-/** The number of admission scopes that the page shows: the fullest ones. */
+/** The number of capacity scopes that the page shows: the fullest ones. */
 const SCOPES_SHOWN = 5;
 
 export function OverviewPage() {
   const query = useQuery(gql.OverviewDocument, {}, { everyMs: EVERY_MS });
-  // The rail and the page show one number, the one that was read last.
+  // Updates the number in the navigation rail, so that it equals the number on the page.
   useEffect(() => {
     if (query.data) waitCount.value = query.data.pendingRpcCount.count;
   }, [query.data]);
@@ -88,7 +90,7 @@ function isUnused(data: gql.OverviewQuery, shown: WindowFigures | null): boolean
   return isIdle && isEveryNodeHeard() && linksOf(data) === 0 && data.pendingRpcCount.count === 0;
 }
 
-/** Names the clients whose links open again and again, and why they end. Shows nothing without one. */
+/** Names the clients whose links open again and again, and why those end. Shows nothing if there are none. */
 function UnstableClients({ data }: { readonly data: gql.OverviewQuery }) {
   const rows = data.topClients.items.filter(({ reconnectsLastHour }) => isUnstable(reconnectsLastHour));
   if (rows.length === 0) return null;
@@ -160,7 +162,7 @@ function FullestScopes({ data }: { readonly data: gql.OverviewQuery }) {
   );
 }
 
-/** Returns the figures of now and of the window. `shown` is null if the series could not be read. */
+/** Returns the present figures and those of the window. `shown`: null if the series could not be read. */
 function figuresOf(data: gql.OverviewQuery, shown: WindowFigures | null) {
   const { delivery, pendingRpcs, pendingRpcCount, longWaits } = data;
   const [oldest] = pendingRpcs.nodes;
@@ -189,7 +191,7 @@ function figuresOf(data: gql.OverviewQuery, shown: WindowFigures | null) {
   ];
 }
 
-/** Returns the figures of the window: how much was admitted, and how long commands took. */
+/** Returns the figures of the window: how many commands were admitted, and how long commands took. */
 function windowFigures(shown: WindowFigures | null) {
   const admitted = { name: 'Admitted', value: '–', about: 'not known' };
   const took = { name: 'Admission to end, p50', value: '–', about: 'not known' };
@@ -210,7 +212,9 @@ function windowFigures(shown: WindowFigures | null) {
 const linksOf = ({ delivery }: gql.OverviewQuery): number =>
   delivery.nodes.nodes.filter(({ stale }) => !stale).reduce((sum, { links }) => sum + links, 0);
 
-/** Returns what silent nodes held of this when they last reported, as text; null if no node is silent. */
+/**
+ * Returns as text how many links or waiting callers silent nodes had at their last report; null if no node is silent.
+ */
 function recordedText(name: 'links' | 'connectionWaiters'): string | null {
   if (isEveryNodeHeard()) return null;
   return `and ${whole(silentNodes.value.reduce((sum, node) => sum + node[name], 0))} as last recorded`;
@@ -218,9 +222,9 @@ function recordedText(name: 'links' | 'connectionWaiters'): string | null {
 
 type EndsProps = {
   readonly ends: Readonly<Record<gql.Outcome, number>>;
-  /** The value of the filter `since` that shows the calls of the window; null if no filter does. */
+  /** The value of the filter `since` that selects the calls of the window; null if none does. */
   readonly since: string | null;
-  /** The nodes whose ends are not known. */
+  /** The nodes whose counts of ended calls are missing. */
   readonly missing: readonly string[];
 };
 
@@ -244,7 +248,8 @@ function Ends({ ends, since, missing }: EndsProps) {
 const endedHref = (outcome: gql.Outcome, since: string | null): string =>
   pagePath(`calls?outcome=${outcome.toLowerCase()}${since === null ? '' : `&since=${since}`}`);
 
-// Chooses the time that the overview shows: a window up to now, or a span between two times. The URL keeps the choice.
+// The choice of the period that the overview shows: a window up to now, or a span between two times. It is stored in
+// the URL.
 
 type Window = { readonly name: string; readonly seconds: number; readonly stepSeconds: number; readonly text: string };
 
@@ -255,18 +260,24 @@ const WINDOWS: readonly Window[] = [
   { name: '6h', seconds: 21_600, stepSeconds: 300, text: '6 h' },
   { name: '24h', seconds: 86_400, stepSeconds: 1200, text: '24 h' },
 ];
-/** The pause before the series of a window are read again, in milliseconds: less than a step of the shortest one. */
+/**
+ * The delay before the series of a window are read again, in milliseconds. It is shorter than a step of the shortest
+ * window.
+ */
 const RANGE_EVERY_MS = 10_000;
-/** The approximate number of steps into which a chosen span is divided. */
+/** The approximate number of steps of a chosen span. */
 const STEPS = 60;
 
 type PlotRange = {
   /** The part of the answer that is shown. Null: all of it. */
   readonly span: TimeSpan | null;
-  /** The window to request from the relay, in seconds. The relay answers windows up to now only. */
+  /** The window to request from the relay, in seconds. The relay answers only for windows up to now. */
   readonly windowSeconds: number;
   readonly stepSeconds: number;
-  /** The pause before the series are read again, in milliseconds. Undefined for a chosen span: it does not change. */
+  /**
+   * The delay before the series are read again, in milliseconds. Undefined for a chosen span, whose series do not
+   * change.
+   */
   readonly everyMs: number | undefined;
 };
 
@@ -284,10 +295,12 @@ function rangeOf(span: TimeSpan): PlotRange {
   return { span, windowSeconds, stepSeconds, everyMs: undefined };
 }
 
-/** The longest window, in seconds, that a filter of calls can show: records of ended calls are kept for an hour. */
+/**
+ * The longest window for which the list of calls has a filter, in seconds: records of ended calls are kept for an hour.
+ */
 const LONGEST_FILTER = 3600;
 
-/** Returns the value of the filter `since` that shows the calls of this range; null if no filter does. */
+/** Returns the value of the filter `since` that selects the calls of this range; null if none does. */
 const sinceOf = ({ span, windowSeconds }: PlotRange): string | null =>
   span === null && windowSeconds <= LONGEST_FILTER ? `${windowSeconds / 60}m` : null;
 
@@ -296,7 +309,10 @@ function useWindow(): Window {
   return WINDOWS.find(({ name }) => name === values['window']) ?? DEFAULT;
 }
 
-/** Shows links to the windows, and the button that chooses a span. `[` and `]` shorten and lengthen what is shown. */
+/**
+ * Shows links to the windows, and the button that chooses a span. The keys `[` and `]` shorten and lengthen the shown
+ * period.
+ */
 function RangeBar() {
   const { values, hrefWith, change } = useUrlState();
   const { span, fault: spanFault, choose } = useSpan();
@@ -354,7 +370,7 @@ function halfOf({ from, to }: TimeSpan): TimeSpan {
   return { from: from + quarter, to: to - quarter };
 }
 
-/** Returns a span of twice the length with the same middle, cut to the time for which the relay keeps series. */
+/** Returns a span with the same middle and twice the length, cut to the period for which the relay keeps series. */
 function twice({ from, to }: TimeSpan): TimeSpan {
   const half = (to - from) / 2;
   const now = Date.now();

@@ -1,4 +1,4 @@
-/** Stops calls and lets them go on: the red button of a page, its dialog, and the notices about what is stopped. */
+/** Shows the red button that stops calls, its dialog, and the notices about pauses, which let calls go on. */
 import { useEffect, useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -11,20 +11,20 @@ import { readTime } from '../ui/time-input.ts';
 import { Ago } from '../ui/times.tsx';
 import { Button } from '../ui/values.tsx';
 import { whole } from '../ui/amounts.ts';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 import { clockAt, day, zoneName } from '../ui/zones.ts';
 
-/** The pause after each answer before the list of pauses is read again, in milliseconds. */
+/** The delay after each answer before the list of pauses is read again, in milliseconds. */
 const EVERY_MS = 5_000;
-/** How many pauses are shown at first, and how many are read at most. */
+/** The number of pauses that are shown at first, and the maximum number that are read. */
 const SHOWN = 3;
 const READ = 100;
 
 type Pause = gql.PauseRowFragment;
 
-/** Which calls a page stops, or one of the choices that it offers. */
+/** One of the choices of what to stop. */
 type StopChoice = {
-  /** The choice, as a short text. */
+  /** A short text for the choice. */
   readonly text: string;
   /** What is stopped, as the end of a sentence: `all calls to kiosk-1`. */
   readonly what: string;
@@ -32,9 +32,9 @@ type StopChoice = {
 };
 
 type StopProps = {
-  /** What may be stopped; the first one is chosen. */
+  /** The choices of what to stop. The first one is chosen at first. */
   readonly stops: readonly [StopChoice, ...StopChoice[]];
-  /** Called when something was stopped. */
+  /** Called when calls were stopped. */
   readonly onDone: () => void;
 };
 
@@ -63,7 +63,7 @@ export function StopButton({ stops, onDone }: StopProps) {
 
 type Receipt = Extract<gql.PauseCallsMutation['pauseCalls'], { readonly __typename: 'PauseReceipt' }>;
 
-/** How long calls are stopped, in minutes. 0: until somebody resumes. */
+/** How long calls are stopped, in minutes. 0: until somebody resumes them. */
 const DURATIONS = [
   { value: 0, text: 'until somebody resumes' },
   { value: 10, text: 'for 10 minutes' },
@@ -71,9 +71,12 @@ const DURATIONS = [
   { value: 480, text: 'for 8 hours' },
   { value: 1440, text: 'for a day' },
 ];
-/** What callers read if the person gave no reason: in a hurry two clicks stop everything. */
+/**
+ * The reason that callers read if the person gave none. A reason is optional, so that in a hurry two clicks stop
+ * everything.
+ */
 const NO_REASON = 'Stopped in the console';
-/** The choice of a time that the person writes. */
+/** The choice of a time that the person types. */
 const AT_A_TIME = 'at';
 
 type DialogProps = Pick<StopProps, 'stops'> & {
@@ -178,7 +181,7 @@ function StopDialog({ stops, onDone, onClose }: DialogProps) {
   );
 }
 
-/** Returns the time at which a pause ends; null: when somebody resumes. */
+/** Returns the time at which a pause ends. Null: it ends when somebody resumes. */
 function untilOf(duration: string, text: string): string | null {
   if (duration !== AT_A_TIME)
     return duration === '0' ? null : new Date(Date.now() + Number(duration) * 60_000).toISOString();
@@ -190,7 +193,7 @@ function untilOf(duration: string, text: string): string | null {
 
 type ReachState = gql.PauseReachQuery['pauseReach'] | RequestError | null;
 
-/** Says what a stop would touch now. Stopping need not wait for the answer. */
+/** Shows what a stop would affect now. The person can stop without waiting for this answer. */
 function Reach({ stop: { cover, what } }: { readonly stop: StopChoice }) {
   const [reach, setReach] = useState<ReachState>(null);
   const key = JSON.stringify(cover);
@@ -220,7 +223,7 @@ function reachText({ clients, queued, running }: gql.PauseReachQuery['pauseReach
   return `${plural(clients, 'connected client')}; ${calls} now.`;
 }
 
-/** Says what a stop has done. */
+/** Shows what a stop has done. */
 function Stopped({ receipt, onClose }: { readonly receipt: Receipt; readonly onClose: () => void }) {
   const { cancelled, asked, partial, silent } = receipt;
   return (
@@ -248,17 +251,17 @@ function Stopped({ receipt, onClose }: { readonly receipt: Receipt; readonly onC
   );
 }
 
-// Shows what is stopped, and lets it go on.
+// The notices about pauses, with buttons that resume.
 
 type PausesProps = {
-  /** Whether the page shows a pause. */
+  /** Whether a pause concerns the page and must be shown. */
   readonly concerns: (pause: Pause) => boolean;
 };
 
-/** Reads what is stopped. A page shows it with `Pauses`, and reads it again after its own act. */
+/** Reads the pauses. A page shows them with `Pauses`, and reads them again after its own operation. */
 export const usePauses = () => useQuery(gql.PausesDocument, { first: READ }, { everyMs: EVERY_MS });
 
-/** Shows a notice for each pause that concerns the page. Shows nothing without one. */
+/** Shows a notice for each pause that concerns the page; nothing if there is none. */
 export function Pauses({ query, concerns }: PausesProps & { readonly query: ReturnType<typeof usePauses> }) {
   const [isWhole, setWhole] = useState(false);
   const list = query.data?.pauses;
@@ -349,7 +352,7 @@ function ResumeDialog({ pause: { pauseId }, what, onDone, onClose }: ResumeProps
   );
 }
 
-/** Says which calls a pause covers, as the beginning of a sentence. */
+/** States which calls a pause covers, as the beginning of a sentence. */
 function coveredText({ userId, clientId, callerKind, caller, action, label }: Pause): string {
   const kind = callerKind === null ? 'All calls' : KINDS[callerKind];
   const parts = [
@@ -368,15 +371,15 @@ const KINDS: Readonly<Record<gql.CommandCallerKind, string>> = {
   MCP: 'Calls of agents',
 };
 
-// What the pages stop.
+// The choices of what to stop, for each page.
 
 const EVERYTHING: StopChoice = { text: 'everything', what: 'all calls of all users', cover: { all: true } };
 const ALL_AGENTS: StopChoice = { text: 'all agents', what: 'all calls of agents', cover: { callerKind: 'MCP' } };
 
-/** What the overview of an administrator stops. */
+/** The choices on the overview of an administrator. */
 export const STOPS_OF_ALL = [EVERYTHING, ALL_AGENTS] as const;
 
-/** What the page of agents stops: those of the user; for an administrator, all. */
+/** The choice on the page of agents: the agents of the user, or all agents for an administrator. */
 export const stopsOfAgents = (userId: string | null): readonly [StopChoice] => [
   userId === null ? ALL_AGENTS : stopsOfUser(userId)[1],
 ];

@@ -1,4 +1,4 @@
-/** Shows who may call actions on the clients of a user, as far as the policy and the scopes of tokens decide it. */
+/** Shows who may call actions on the clients of a user, as far as the policy and the scopes of tokens decide this. */
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
 import { ErrorNotice } from '../ui/notices.tsx';
@@ -36,7 +36,7 @@ function Verdict({ verdict, message }: Permission) {
 
 const ABOUT = 'by the policy and the scopes of tokens; the client can still refuse';
 
-/** Says for each kind of caller whether it may call an action, and why. */
+/** Shows for each kind of caller whether it may call an action, and why. */
 export function WhoMayCall({ userId, action }: { readonly userId: string; readonly action: string }) {
   const query = useQuery(gql.ActionPermissionsDocument, { userId, actions: [action] });
   const callers = query.data?.actionPermissions[0]?.callers ?? [];
@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<Permissions>[] = [
 
 const LISTED = 20;
 
-/** Says who may call the actions that the clients of a user advertise. */
+/** Shows who may call the actions that the clients of a user advertise. */
 export function WhoMayCallUser({ userId, actions }: { readonly userId: string; readonly actions: readonly string[] }) {
   const named = [...new Set(actions)].sort().slice(0, LISTED);
   const query = useQuery(gql.ActionPermissionsDocument, { userId, actions: named }, { skip: named.length === 0 });

@@ -1,4 +1,7 @@
-/** Shows the contexts and browser windows that clients report, with what runs in them, and the page of one context. */
+/**
+ * Shows the contexts and browser windows that clients report, with the commands that run in them, and the page of one
+ * context.
+ */
 import { useRoute } from 'preact-iso';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -16,7 +19,7 @@ import { Table, column, nameColumn, labelled, type Column } from '../ui/table.ts
 import type { ShapeName } from '../ui/shapes.tsx';
 import { Ago, Since } from '../ui/times.tsx';
 import { CommandMark, FullId, ShortId, StateMark } from '../ui/values.tsx';
-import { capitalWord, nameClass, plural } from '../ui/words.ts';
+import { capitalWord, nameClass, plural } from '../ui/text-format.ts';
 import { ActionLink, CallerLink, CallsTable } from './columns.tsx';
 
 const STATUSES: readonly gql.ContextStatus[] = ['ACTIVE', 'IDLE', 'STALE', 'CLOSED'];
@@ -29,9 +32,14 @@ const FILTERS: readonly Filter[] = [
   { name: 'status', label: 'Status', choices: choicesOf(STATUSES) },
 ];
 
-/** The number of windows that are shown below the contexts. Users have few windows, so there is one page of them. */
+/**
+ * The number of windows that are shown below the contexts. Users have few windows, so there is only one page of them.
+ */
 const WINDOWS = 20;
-/** The pause before contexts and windows are read again, in milliseconds: no event tells what a client reports. */
+/**
+ * The delay before contexts and windows are read again, in milliseconds. No event announces that a client has reported
+ * them.
+ */
 const EVERY_MS = 3_000;
 const LIVE = { everyMs: EVERY_MS };
 
@@ -42,7 +50,8 @@ export function PlacesPage() {
   const contexts = useQuery(gql.ContextsDocument, { filter, ...pageOf(values) }, LIVE);
   const list = contexts.data?.contexts;
   const { userId, clientId, ownership } = filter;
-  // Filters by status and by window are about contexts: windows have other statuses and are not inside a window.
+  // Filters by status and by window apply only to contexts, because windows have other statuses and are not inside a
+  // window.
   const hasWindows = !values['window'] && !values['status'];
   const ofWindows = { filter: { userId, clientId, ownership }, first: WINDOWS, after: null };
   const windows = useQuery(gql.WindowsDocument, ofWindows, { ...LIVE, skip: !hasWindows });
@@ -122,7 +131,7 @@ function statusOf({ status }: gql.ContextRowFragment) {
   return <StateMark shape={CONTEXT_SHAPES[status]}>{capitalWord(status)}</StateMark>;
 }
 
-/** Shows the title of a context with its id, because titles repeat. */
+/** Shows the title of a context with its id, because several contexts may have one title. */
 function PlaceName(row: gql.ContextRowFragment) {
   const { contextId, title } = row;
   return (
@@ -133,7 +142,10 @@ function PlaceName(row: gql.ContextRowFragment) {
   );
 }
 
-/** Shows the task of a context: the action of its command, or the id of a task that is no command with a record. */
+/**
+ * Shows the task of a context: the action of its command, or the id of a task for which there is no record of a
+ * command.
+ */
 function taskOf({ userId, clientId, taskId, command }: gql.ContextRowFragment) {
   if (taskId === null) return <Nil why="no task" />;
   return command ? <ActionLink userId={userId} clientId={clientId} {...command} /> : <ShortId id={taskId} />;
@@ -178,7 +190,7 @@ function kindOf(row: gql.WindowRowFragment): string {
 const workersOf = (row: gql.WindowRowFragment): string =>
   row.capacity === null ? String(row.workerCount) : `${row.workerCount} of ${row.capacity}`;
 
-// Shows one context: what runs there, who called it and since when, and the calls that named it.
+// The page of one context: what runs in it, who called that and since when, and the calls that named the context.
 
 export function PlacePage() {
   const { user: userId = '', client: clientId = '', context: contextId = '' } = useRoute().params;
@@ -236,7 +248,7 @@ const isRunning = ({ outcome, stage }: Call): boolean => outcome === null && sta
 
 type HereProps = { readonly place: NonNullable<gql.PlacePageQuery['context']>; readonly running: readonly Call[] };
 
-/** Says what runs in a context: its task as the client reports it, and the calls that were written for it. */
+/** Shows what runs in a context: its task, as the client reports it, and the calls that were written for it. */
 function Here({ place, running }: HereProps) {
   const { userId, clientId, taskId, taskAssignedAt, command, windowId, ownership, metadata } = place;
   const calls = running.filter(({ commandId }) => commandId !== taskId);

@@ -1,4 +1,7 @@
-/** Shows the progress that a client reports of a running call, and its payloads once they are revealed. */
+/**
+ * Shows the progress that a client reports for a running call, and the payloads of the reports after they were
+ * revealed.
+ */
 import { useState } from 'preact/hooks';
 import { CallUpdatesDocument, type Stage } from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -9,20 +12,20 @@ import { Section } from '../ui/page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Ago, Time } from '../ui/times.tsx';
 import { zoneName } from '../ui/zones.ts';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 import type { CallDetails } from './timeline-entries.ts';
 
 type Report = { readonly at: string; readonly payload: unknown };
 
 export type ReportedCall = {
-  /** How many reports the client has made, as far as the page knows. */
+  /** The number of progress reports that the page knows of. */
   readonly count: number;
   readonly lastAt: string | null;
-  /** The reports with their payloads since these were revealed, newest last. */
+  /** The reports since payloads were revealed, with their payloads, newest last. */
   readonly shown: readonly Report[];
   /** Whether payloads are revealed. */
   readonly isRevealed: boolean;
-  /** Opens another subscription, which reads the payloads. */
+  /** Reveals payloads, by opening another subscription that reads them. */
   readonly reveal: (reason: string | null) => void;
 };
 
@@ -32,14 +35,14 @@ const REPORTS_MAX = 50;
 
 type Options = {
   readonly skip: boolean;
-  /** The stage that the page shows. */
+  /** The stage of the call that the page shows. */
   readonly stage: Stage | null;
   readonly query: Query<unknown>;
 };
 
 type Ids = { readonly userId: string; readonly clientId: string; readonly commandId: string };
 
-/** Reads the page again when the stage of its call changes, and gathers the reports of progress. */
+/** Reads the page again when the stage of its call changes, and collects the progress reports. */
 export function useProgress({ userId, clientId, commandId }: Ids, { skip, stage, query }: Options): ReportedCall {
   const [told, setTold] = useState<Told>({ count: 0, lastAt: null, shown: [] });
   const [revealed, setRevealed] = useState<{ readonly reason: string | null } | null>(null);
@@ -113,7 +116,7 @@ export function CallProgress({ call, progress }: CallProgressProps) {
   );
 }
 
-/** Shows the last revealed report as a bar, if it says how much of how much is done. */
+/** Shows the latest revealed report as a bar, if it states how much of a total is done. */
 export function ProgressBar({ progress }: { readonly progress: ReportedCall }) {
   const part = partOf(progress.shown.at(-1)?.payload);
   if (part === null) return null;
@@ -128,7 +131,7 @@ export function ProgressBar({ progress }: { readonly progress: ReportedCall }) {
 const DONE = ['done', 'current', 'completed', 'progress', 'step', 'percent'];
 const TOTAL = ['total', 'of', 'max', 'steps'];
 
-/** Returns how much of how much a report says is done; null if it does not say so. */
+/** Returns how much of which total is done according to a report; null if the report does not state it. */
 export function partOf(payload: unknown): { readonly done: number; readonly total: number } | null {
   if (typeof payload !== 'object' || payload === null) return null;
   const numberAt = (names: readonly string[]): number | null => {

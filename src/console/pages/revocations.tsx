@@ -1,4 +1,4 @@
-/** Shows which tokens are revoked, revokes tokens, and says what a revocation has ended. */
+/** Shows which tokens are revoked, and the dialogs that revoke tokens and show what a revocation has ended. */
 import { useState } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -6,7 +6,7 @@ import { RequestError, accepted, request } from '../api/request.ts';
 import { pagePath } from '../base.ts';
 import { tokenIdOf } from '../session.ts';
 import { isAdmin, viewer } from '../shell/facts.tsx';
-import { plural, nameClass, personText } from '../ui/words.ts';
+import { plural, nameClass, personText } from '../ui/text-format.ts';
 import { CloseAct, Dialog, FormDialog, Select, TextField } from '../ui/dialogs.tsx';
 import { List, pageOf } from '../ui/list.tsx';
 import { Empty, Notice } from '../ui/notices.tsx';
@@ -100,11 +100,11 @@ function Covered({ userId, clientId, tokenId }: Row) {
   return <span class={nameClass(text)}>{text}</span>;
 }
 
-// Asks which tokens to revoke, and says what was ended.
+// The dialog that asks which tokens to revoke, and the one that shows what was ended.
 
 type Receipt = gql.RevocationReceiptPartFragment;
 
-/** What a person revokes. `before`: all tokens that were issued before a time. */
+/** What a person revokes. `before`: all tokens that were issued before a given time. */
 type Kind = 'user' | 'client' | 'token' | 'before';
 
 type Choice = { readonly value: Kind; readonly text: string };
@@ -197,7 +197,7 @@ function whatOf(kind: Kind): string {
   }
 }
 
-/** Returns what the fields name. Throws a RequestError if one is missing. */
+/** Returns the revocation that the fields describe. Throws a RequestError if a field is missing. */
 function inputOf(kind: Kind, field: (name: string) => string): gql.RevokeInput {
   const given = (name: string, what: string): string => field(name) || refuse(`Write ${what}.`);
   const userId = isAdmin.value ? (): string => given('user', 'the user') : (): string => viewer.value?.userId ?? '';
@@ -220,7 +220,10 @@ const refuse = (message: string): never => {
   throw new RequestError('invalid_argument', message);
 };
 
-/** Returns the id of a token that was pasted whole, so that the token itself is not sent; or the text, which is an id. */
+/**
+ * Returns the id of the token if a whole token was pasted, so that the token itself is not sent. Otherwise the text is
+ * already an id and is returned.
+ */
 function idOfToken(text: string): string {
   if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)) return text;
   return tokenIdOf(text) ?? refuse('This token has no id. Revoke the tokens of its user.');
@@ -233,7 +236,7 @@ function timeIn(text: string): string {
 
 type RevokedProps = { readonly title: string; readonly receipt: Receipt; readonly onClose: () => void };
 
-/** Says what a revocation has ended, and which nodes were silent. */
+/** Shows what a revocation has ended, and which nodes were silent. */
 export function Revoked({ title, receipt, onClose }: RevokedProps) {
   const { links, sockets, cancelled, nodes, silent } = receipt;
   return (

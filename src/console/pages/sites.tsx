@@ -15,12 +15,12 @@ import { Table, column, nameColumn, labelled, quietColumn, type Column } from '.
 import type { ShapeName } from '../ui/shapes.tsx';
 import { Time, Until } from '../ui/times.tsx';
 import { Button, NameLink, ShortId, StateMark } from '../ui/values.tsx';
-import { capitalWord } from '../ui/words.ts';
+import { capitalWord } from '../ui/text-format.ts';
 
 type SiteRow = gql.SitesQuery['sites']['nodes'][number];
 
 const FILTERS: readonly Filter[] = [{ name: 'user', label: 'User' }];
-/** The number of sites on one page. Each row contains sessions, so the page has fewer rows than other lists. */
+/** The number of sites on one page. Rows contain sessions, so there are fewer rows than in other lists. */
 const SITES = 20;
 
 const ownerOf = ({ owner }: SiteRow): string => owner ?? viewer.value?.userId ?? '';
@@ -137,7 +137,7 @@ function SiteFacts({ site, owner }: { readonly site: SiteDetails; readonly owner
   );
 }
 
-// Shows the sessions of a site, with buttons for its owner: close a session, revoke a grant.
+// The sessions of a site, with the owner's buttons that close a session or revoke a grant.
 
 type Session = NonNullable<SiteDetails['sessions']>['nodes'][number];
 type Grant = NonNullable<Session['grants']>[number];
@@ -151,7 +151,7 @@ const SHAPES: Readonly<Record<gql.SessionState, ShapeName>> = {
 
 type SessionsProps = {
   readonly site: SiteDetails;
-  /** Whether the viewer may end sessions: a user with the scope `host`, who sees own sites only. */
+  /** Whether the viewer may end sessions. This is a user with the scope `host`, who sees only own sites. */
   readonly canEnd: boolean;
   readonly onChange: () => void;
 };
@@ -255,7 +255,7 @@ const GRANT_COLUMNS: readonly Column<Grant>[] = [
   ),
 ];
 
-/** Returns the names as text. Null means everything that the site allows. */
+/** Returns the names as text. Null stands for all names that the site allows. */
 function namesOf(names: readonly string[] | null): string {
   if (names === null) return 'all';
   return names.length === 0 ? 'none' : names.join(', ');

@@ -1,8 +1,8 @@
-/** The sentences about the states of calls and clients. Each says what is known in its state, and nothing else. */
+/** Writes sentences about the states of calls and clients. Each sentence states only what is known in that state. */
 import type { DisconnectCause, ExecutionEvidence, Outcome, Stage } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
 import { clock, zoneName } from '../ui/zones.ts';
-import { CAUSE, plural } from '../ui/words.ts';
+import { CAUSE, plural } from '../ui/text-format.ts';
 
 type Delivery = {
   readonly stage: Stage;
@@ -16,9 +16,9 @@ type Delivery = {
 export type CallFacts = {
   readonly clientId: string;
   readonly outcome: Outcome | null;
-  /** The delivery record; null when it is no longer kept. */
+  /** The delivery record; null if it is no longer stored. */
   readonly delivery: Delivery | null;
-  /** The number of reports of progress that are known. */
+  /** The number of known progress reports. */
   readonly reports?: number;
 };
 
@@ -103,16 +103,19 @@ const ENDED_EXECUTION: Readonly<Record<ExecutionEvidence, string>> = {
   REPORTED_BY_CLIENT: 'Ran, as the client reported',
 };
 
-/** Returns what is proven about the execution of a call, which may still be written while it has not ended. */
+/**
+ * Returns what is proven about the execution of a call. As long as the call has not ended, it may still be written to
+ * the client.
+ */
 export const executionText = (execution: ExecutionEvidence, isEnded: boolean): string =>
   execution === 'NOT_WRITTEN' && !isEnded ? 'Nothing has been written yet' : ENDED_EXECUTION[execution];
 
-/** A client that reconnected at least this often within an hour is unstable. */
+/** The number of reconnects within an hour from which a client counts as unstable. */
 const UNSTABLE_RECONNECTS = 6;
 
 export const isUnstable = (reconnectsLastHour: number): boolean => reconnectsLastHour >= UNSTABLE_RECONNECTS;
 
-/** Says how often the link of a client opened again, and why it ended last. */
+/** States how often the link of a client was opened again, and why it ended last. */
 export function unstableText(reconnects: number, cause: DisconnectCause | null): string {
   const why = cause === null ? '' : `; its last link ended because ${CAUSE[cause]}`;
   return `Its link opened again ${plural(reconnects, 'time')} in the last hour${why}.`;
@@ -120,7 +123,7 @@ export function unstableText(reconnects: number, cause: DisconnectCause | null):
 
 type AwayFacts = {
   readonly links: number;
-  /** The number of calls that are known, and of those that wait for the client. */
+  /** The number of known calls, and of those that wait for the client. */
   readonly calls: number;
   readonly waiting: number;
 };

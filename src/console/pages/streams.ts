@@ -1,4 +1,7 @@
-/** Reads the latest messages of several streams at once, because the relay lists messages by stream. */
+/**
+ * Reads the latest messages of several streams, with one request for each stream, because the relay lists messages by
+ * stream.
+ */
 import * as gql from '../../../generated/console.ts';
 import { useAnswer, type Query } from '../api/query.ts';
 import { errorOf, request } from '../api/request.ts';
@@ -16,13 +19,13 @@ type Asked = {
   readonly afterTime?: string | null;
   readonly beforeTime?: string | null;
   readonly first: number;
-  /** The pause before the streams are read again, in milliseconds. Absent: they are read once. */
+  /** The delay before the streams are read again, in milliseconds. Absent: they are read once. */
   readonly everyMs?: number;
 };
 
 const NONE = { nodes: [], pageInfo: { hasNextPage: false }, completeness: { complete: true, sources: [] } };
 
-/** Requests the newest messages of these streams. A stream that is gone meanwhile has none. */
+/** Requests the newest messages of these streams. A stream that no longer exists counts as empty. */
 export function useStreams(streams: readonly string[], { everyMs, ...asked }: Asked): Query<readonly StreamRows[]> {
   const { kinds = null, afterTime = null, beforeTime = null, first } = asked;
   const page = {

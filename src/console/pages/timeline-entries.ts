@@ -1,9 +1,9 @@
-/** Builds the timeline of a call: which stages are proven, what else happened, and where each entry comes from. */
+/** Builds the timeline of a call: which stages are proven, what else happened, and the source of each entry. */
 import type { CallPageQuery } from '../../../generated/console.ts';
 import { reasonText } from '../../protocol/visible-text.ts';
 import type { ShapeName } from '../ui/shapes.tsx';
 import { outcomeShape, outcomeWord } from '../ui/values.tsx';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 
 export type CallDetails = NonNullable<CallPageQuery['command']>;
 
@@ -26,14 +26,15 @@ export function timelineOf(call: CallDetails): readonly TimelineEntry[] {
   const stages = stagesOf(call, delivery);
   const end = endOf(call, delivery);
   const around = [...contextOf(call, delivery), ...lateOf(call)];
-  // What comes first of two entries of one millisecond: a cancellation before the end, the end before a late result.
+  // Decides the order of two entries of the same millisecond: a cancellation comes before the end, and the end before a
+  // late result.
   const isBefore = ({ at, shape }: TimelineEntry): boolean =>
     at !== null && (!end?.at || at < end.at || (at === end.at && shape !== 'late'));
   const before = around.filter(isBefore);
   const after = around.filter((entry) => !before.includes(entry)).sort(byTime);
   const timed = [...stages, ...before].sort(byTime);
   const lastStage = timed.findLastIndex(({ shape }) => shape === 'proven');
-  // Nothing is known between the last proven stage and an unknown end; the hatched line shows that.
+  // The hatched line begins at the last proven stage: nothing is known between that stage and an unknown end.
   const isOpen = call.outcome === 'OUTCOME_UNKNOWN';
   const shown = timed.map((entry, at) => (isOpen && at >= lastStage ? withClass(entry, 'open') : entry));
   const rest = [...(end ? [end] : []), ...after];
@@ -84,7 +85,7 @@ const stage = (title: string, at: string | null, text: string, source: string): 
 function endOf(call: CallDetails, delivery: DeliveryDetails): TimelineEntry | null {
   if (call.outcome === null || delivery.terminalAt === null) return null;
   const unknown = call.outcome === 'OUTCOME_UNKNOWN';
-  // The sentence above the timeline says why a call expired.
+  // For an expired call, the sentence above the timeline already states the reason.
   const why = delivery.reason === null || call.outcome === 'EXPIRED' ? '' : `${reasonText(delivery.reason)}. `;
   return {
     at: delivery.terminalAt,
@@ -102,7 +103,10 @@ function endText(outcome: string, clientId: string): string {
   return outcome === 'EXPIRED' ? 'Nothing was written to the client.' : '';
 }
 
-/** Returns a request to cancel, and a connection of the client after the admission, which prove nothing of the call. */
+/**
+ * Returns the entries for a request to cancel, and for a connection of the client after the admission. They prove
+ * nothing about the call.
+ */
 function contextOf({ connection, clientId }: CallDetails, delivery: DeliveryDetails): readonly TimelineEntry[] {
   const entries: TimelineEntry[] = [];
   if (delivery.cancelRequestedAt !== null) {

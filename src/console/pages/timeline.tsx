@@ -1,6 +1,4 @@
-/**
- * Shows the timeline of a call: a solid line joins what is proven, and a hatched band spans what is not.
- */
+/** Shows the timeline of a call. A solid line connects what is proven, and a hatched band covers what is not. */
 import { duration } from '../ui/amounts.ts';
 import { Section } from '../ui/page.tsx';
 import { Shape } from '../ui/shapes.tsx';

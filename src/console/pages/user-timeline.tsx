@@ -1,4 +1,7 @@
-/** Shows the time line of a user: calls to its clients, calls by it, acts that concern it, messages of its streams. */
+/**
+ * Shows the timeline of a user: calls to its clients, its own calls, audit events about it, and messages of its
+ * streams.
+ */
 import type { ComponentChildren } from 'preact';
 import * as gql from '../../../generated/console.ts';
 import { useQuery } from '../api/query.ts';
@@ -13,11 +16,11 @@ import { timeOfFilter } from '../ui/time-input.ts';
 import { Time } from '../ui/times.tsx';
 import { CommandMark } from '../ui/values.tsx';
 import { bytes } from '../ui/amounts.ts';
-import { capitalWord, plainWord, plural } from '../ui/words.ts';
+import { capitalWord, plainWord, plural } from '../ui/text-format.ts';
 import { ActionLink, CallerLink, linkStream, whatOf } from './columns.tsx';
 import { useStreams, type StreamRows } from './streams.ts';
 
-/** The kinds of entries, which are the views of the time line. */
+/** The kinds of entries. Each is a view of the timeline. */
 const KINDS = { to: 'To', by: 'By', acts: 'Acts', messages: 'Messages' } as const;
 type Kind = keyof typeof KINDS;
 
@@ -31,7 +34,7 @@ type Entry = {
   readonly state: ComponentChildren;
   readonly commandId: string | null;
 };
-/** The entries of one source. `isCut`: it has older ones that were not read. */
+/** The entries of one source. `isCut`: whether the source has older entries that were not read. */
 type Source = { readonly entries: readonly Entry[]; readonly isCut: boolean };
 
 const FILTERS: readonly Filter[] = [
@@ -40,7 +43,10 @@ const FILTERS: readonly Filter[] = [
   { name: 'to', label: 'To' },
 ];
 
-/** The number of entries that are read of each source, and of streams whose messages are read: the newest ones. */
+/**
+ * The number of entries that are read from each source, and of streams whose messages are read. Both are the newest
+ * ones.
+ */
 const READ = 40;
 const STREAMS = 6;
 
@@ -58,7 +64,7 @@ export function UserTimeLine({ userId }: { readonly userId: string }) {
     first: READ,
   });
   const streams = newestStreams(query.data);
-  // The link history is no stream that the relay lists.
+  // The link history is added, because the relay does not list it among the streams.
   const read = query.data === null ? [] : [linkStream(userId), ...streams.slice(0, STREAMS)];
   const messages = useStreams(read, { afterTime, beforeTime, first: READ });
   const isRead = query.data !== null && messages.data !== null;
@@ -128,7 +134,7 @@ const KIND_WORDS: Readonly<Record<Kind, string>> = {
   messages: 'Message',
 };
 
-/** Returns the streams of the user, those with the newest message first. */
+/** Returns the streams of the user, those with the newest messages first. */
 function newestStreams(data: gql.UserTimeLineQuery | null): readonly string[] {
   const nodes = [...(data?.streams.nodes ?? [])];
   return nodes.sort((one, other) => (other.lastAt ?? '').localeCompare(one.lastAt ?? '')).map(({ key }) => key);
@@ -152,7 +158,7 @@ function sourcesOf(
   const isWanted = (kind: Kind): boolean => (view ?? kind) === kind;
   const isOf = (entry: Entry): boolean => (clientId ?? entry.clientId) === entry.clientId;
   const own = data.by.nodes.filter(({ caller: { kind } }) => kind === 'USER' || kind === 'MCP');
-  // A call of the user to a client of its own is one entry.
+  // A call by the user to one of the user's own clients is in both lists, but is shown once.
   const keys = new Set(view === null ? own.map(({ commandId }) => commandId) : []);
   const calls = [
     {
@@ -169,7 +175,7 @@ function sourcesOf(
       : []),
     ...(isWanted('messages') ? streams : []).map(({ stream, nodes, pageInfo }) => ({
       isCut: pageInfo.hasNextPage,
-      // The entry of a call stands for its messages.
+      // Messages of a shown call are left out, because the entry of the call represents them.
       entries: nodes
         .map((row) => messageEntry(row, { userId, stream }))
         .filter((entry) => isOf(entry) && (entry.commandId === null || !shown.has(entry.commandId))),
@@ -178,8 +184,9 @@ function sourcesOf(
 }
 
 /**
- * Joins the entries of all sources, newest first, back to the time up to which each was read. `until`: the value of the
- * filter `to` that shows the older ones; null: there are none.
+ * Joins the entries of all sources, newest first. The result ends at the latest time at which a source was cut, because
+ * older entries of that source are missing. `until`: the value of the filter `to` that shows older entries; null if
+ * there are none.
  */
 function joined(sources: readonly Source[]): { readonly entries: readonly Entry[]; readonly until: string | null } {
   const bounds = sources.flatMap(({ isCut, entries }) => (isCut ? [entries.at(-1)?.at ?? ''] : []));
@@ -187,7 +194,8 @@ function joined(sources: readonly Source[]): { readonly entries: readonly Entry[
   const entries = sources.flatMap((source) => source.entries.filter(({ at }) => bound === null || at >= bound));
   entries.sort((one, other) => other.at.localeCompare(one.at));
   const last = entries.length > READ ? (entries[READ - 1]?.at ?? null) : bound;
-  // The filter is exclusive, and other entries of the same millisecond may not be shown.
+  // One millisecond is added because the filter is exclusive, and other entries of the same millisecond may not have
+  // been shown.
   const until = last ? new Date(Date.parse(last) + 1).toISOString() : null;
   return { entries: entries.slice(0, READ), until };
 }

@@ -1,4 +1,4 @@
-/** Shows the page of all users, the page of one user, and the overview that a user has of everything of its own. */
+/** Shows the page of all users, the page of one user, and the page on which a user sees everything of its own. */
 import { useRoute } from 'preact-iso';
 import * as gql from '../../../generated/console.ts';
 import { useLive } from '../api/live.ts';
@@ -62,7 +62,7 @@ export function UsersPage() {
   );
 }
 
-// Shows the page of one user: clients, waits, calls, streams, windows, workers and sites.
+// The page of one user: clients, waits, calls, streams, windows, workers and sites.
 
 export function UserPage() {
   const { user: userId = '' } = useRoute().params;
@@ -70,7 +70,7 @@ export function UserPage() {
   return <OneUser userId={userId} title={userId} about="What is known of this user now." crumbs={crumbs} />;
 }
 
-/** Shows a user everything of its own. */
+/** Shows a user everything that belongs to it. */
 export function OwnPage() {
   const userId = viewer.value?.userId ?? '';
   return <OneUser userId={userId} title="Overview" about="Your clients, calls and waits." />;
@@ -86,7 +86,7 @@ type UserProps = {
 
 function OneUser({ userId, title, about, crumbs = [] }: UserProps) {
   const query = useQuery(gql.UserPageDocument, { userId });
-  // Among the parts of the summary, only connections have events.
+  // Only the connections of the summary have events.
   useLive(gql.ClientChangesDocument, {
     variables: { userId },
     skip: !query.data?.user,
@@ -141,7 +141,7 @@ function NothingOwn() {
   );
 }
 
-/** Whether nothing is known of a user. A user gets an answer about itself all the same. */
+/** Whether nothing is known about a user. A user also gets an answer about itself if nothing is known. */
 const isEmpty = ({ connectionCount, streamCount, pendingRpcCount, sites }: UserDetails): boolean =>
   connectionCount + streamCount + pendingRpcCount + sites.nodes.length === 0;
 
@@ -188,7 +188,7 @@ function Details({ user }: { readonly user: UserDetails }) {
   );
 }
 
-/** Returns the columns of a table whose rows are all of one user, whose id is left out. */
+/** Returns the columns for a table whose rows all belong to one user, without the user's id. */
 function ofOneUser<Row extends ClientIds>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
   const cell = (row: Row) => <NameLink href={clientHref(row)} text={row.clientId} />;
   return columns.map((column) => (column.head === 'Client' ? { ...column, cell } : column));
@@ -253,7 +253,7 @@ function Sites({ user }: { readonly user: UserDetails }) {
 
 type Part = 'connections' | 'pendingRpcs' | 'browserWindows';
 
-/** Returns a link to the page that shows all of a part, if the summary does not. */
+/** Returns a link to the page that lists all objects of a part, if the summary does not show all. */
 function more(user: UserDetails, part: Part, page: string) {
   const href = queryPath(page, { user: user.userId });
   return user[part].pageInfo.hasNextPage ? <a href={href}>There are more</a> : undefined;

@@ -1,11 +1,11 @@
-/** Draws a plot of stacked bars, one for each slot of time. In a `loud` layer, every value above 0 is visible. */
+/** Draws a plot of stacked bars, one for each time slot. In a `loud` layer, every value above 0 is visible. */
 import { type PlotColumn, type PlotProps, Plot } from './plot.tsx';
 import { linearScale, round } from './scale.ts';
 
 type Layer = PlotColumn & {
   /** The CSS class that gives the layer its colour, such as `f-completed`. */
   readonly fill: string;
-  /** Whether a value above 0 is drawn at least 2 % high. */
+  /** Whether a value above 0 is drawn at least LOUD percent high. */
   readonly loud?: boolean;
 };
 
@@ -42,7 +42,7 @@ export function BarsPlot({ layers, ...plot }: BarsProps) {
 
 type Place = { readonly slots: number; readonly width: number; readonly y: (value: number) => number };
 
-/** Returns one SVG path for each layer, so that a plot has few elements however many bars it shows. */
+/** Returns one SVG path for each layer, so that a plot has few elements, however many bars it shows. */
 function layerPaths(layers: readonly Layer[], { slots, width, y }: Place): readonly string[] {
   const paths = layers.map(() => '');
   for (let slot = 0; slot < slots; slot++) {

@@ -1,4 +1,4 @@
-/** Shows a plot of lines: `strong` for the main one, `quiet` for its companion. */
+/** Draws a plot of lines: `strong` for the main line, `quiet` for a second one. */
 import { type PlotColumn, type PlotProps, Plot } from './plot.tsx';
 import { type ScaleKind, logScale, linearScale, linePath } from './scale.ts';
 
@@ -7,7 +7,7 @@ type Line = PlotColumn & { readonly look: 'strong' | 'quiet' };
 type LinesProps = Omit<PlotProps, 'scale' | 'keys' | 'columns' | 'children'> & {
   readonly lines: readonly Line[];
   readonly log?: boolean;
-  /** What the values are, if the axis depends on it: whole numbers, or durations in milliseconds. */
+  /** The kind of the values, if the axis depends on it: whole numbers, or durations in milliseconds. */
   readonly kind?: ScaleKind;
   /** Whether the area below the first line is filled. */
   readonly area?: boolean;
@@ -41,7 +41,7 @@ export function LinesPlot({ lines, log = false, kind, area = false, ...plot }: L
   );
 }
 
-/** Returns the SVG path of the area below a line. Each part of the line is closed at the bottom. */
+/** Returns the SVG path of the area below a line. Each continuous part of the line is closed at the bottom. */
 function groundPath(line: string): string {
   return line
     .split('M')

@@ -1,4 +1,4 @@
-/** Draws what every plot has: its grid, axes, marks, values and table. */
+/** Draws what all plots have in common: grid, axes, marks, values and table. */
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { Table, column, timeColumn } from '../ui/table.tsx';
@@ -7,7 +7,7 @@ import { crosshair, pointerHandlers, keyHandlers, dragged, type PlotTime } from 
 import { type Scale, round, EMPTY_SCALE, LABEL_STEPS_MS } from './scale.ts';
 import { useSpan } from './span.tsx';
 
-/** A moment that is marked in every plot, such as the moment at which a node fell silent. `at`: epoch milliseconds. */
+/** A time that is marked in every plot, such as the time at which a node fell silent. `at`: epoch milliseconds. */
 export type PlotMark = { readonly at: number; readonly text: string };
 
 type PlotBound = { readonly value: number; readonly text: string };
@@ -19,26 +19,26 @@ export type PlotProps = {
   readonly unit: string;
   readonly time: PlotTime;
   readonly scale: Scale;
-  /** Returns the text of a value, on the axis, in the table and at the crosshair. */
+  /** Returns the text of a value for the axis, the table and the crosshair. */
   readonly text: (value: number) => string;
-  /** Returns the text of a round value on the axis, if it differs from `text`. */
+  /** Returns the axis label of a round value, if it differs from `text`. */
   readonly tickText?: ((value: number) => string) | undefined;
-  /** The shapes of the key, in the order of the columns, on a grid of 12. */
+  /** The shapes of the key on a grid of 12, in the order of the columns. */
   readonly keys: readonly ComponentChildren[];
   readonly columns: readonly PlotColumn[];
   readonly marks?: readonly PlotMark[];
-  /** A bound of the values, which is drawn as a line while the axis reaches it. */
+  /** A limit of the values, which is drawn as a line if the axis includes it. */
   readonly bound?: PlotBound | undefined;
-  /** A sentence that says what the plot shows. */
+  /** A sentence about what the plot shows. */
   readonly summary: string;
   /** The shapes of the plot, with coordinates in percent of its width and height. */
   readonly children: ComponentChildren;
 };
 
-/** The number of rows that the table shows: the latest ones. */
+/** The maximum number of rows of the table: the latest ones. */
 const TABLE_ROWS = 12;
 
-/** Shows one plot: its caption with a key, axes, marks, a crosshair, a sentence, and a table of the same values. */
+/** Shows one plot: a caption with a key, axes, marks, a crosshair, a sentence, and a table of the values. */
 export function Plot(props: PlotProps) {
   const { title, unit, time, scale, text, tickText, keys, columns, marks = [], bound, summary, children } = props;
   const id = useId();
@@ -97,7 +97,7 @@ export function Plot(props: PlotProps) {
   );
 }
 
-/** Marks the time before the first value: the relay had not started, or did not record yet. */
+/** Marks the time before the first value, when the relay had not started or did not record yet. */
 function Unrecorded({ columns, slots }: { readonly columns: readonly PlotColumn[]; readonly slots: number }) {
   const firsts = columns.map(({ points }) => points.findIndex((point) => point !== null));
   const first = Math.min(...firsts.map((at) => (at < 0 ? slots : at)));
@@ -117,7 +117,7 @@ function Unrecorded({ columns, slots }: { readonly columns: readonly PlotColumn[
 
 type ValuesProps = Pick<PlotProps, 'time' | 'columns' | 'text'> & { readonly slot: number };
 
-/** Shows the values at the crosshair over the sentence of the plot, so that nothing on the page moves. */
+/** Shows the values at the crosshair in place of the plot's sentence, so that nothing on the page moves. */
 function ValuesAt({ slot, time, columns, text }: ValuesProps) {
   const values = columns.map(({ name, points }) => `${name} ${valueText(points[slot], text)}`);
   return (
@@ -163,12 +163,12 @@ function BoundLine({ bound, scale }: { readonly bound: PlotBound; readonly scale
   );
 }
 
-/** The number of distances between labels that a time axis has at most. */
+/** The maximum number of intervals between labels of a time axis. */
 const LABELS = 5;
-/** The distance from an edge below which a label is written inside the edge, in percent of the width. */
+/** If a label is closer to an edge than this, in percent of the width, it is written inside the edge. */
 const EDGE = 5;
 
-/** Shows the time of day at round times, with seconds where the labels are less than a minute apart. */
+/** Shows the time of day at round times, with seconds if labels are less than a minute apart. */
 function TimeAxis({ time: { from, stepMs, slots } }: { readonly time: PlotTime }) {
   const length = slots * stepMs;
   const step = LABEL_STEPS_MS.find((candidate) => length / candidate <= LABELS) ?? length;
@@ -210,7 +210,7 @@ function MarkLine({ mark, time }: { readonly mark: PlotMark; readonly time: Plot
 type PlotTableProps = Pick<PlotProps, 'title' | 'time' | 'columns' | 'text'>;
 
 function PlotTable({ title, time, columns, text }: PlotTableProps) {
-  // A closed table is not rendered, because the overview has one for each plot.
+  // A closed table is not rendered, because the overview has one table for each plot.
   const [isOpen, setOpen] = useState(false);
   const first = Math.max(0, time.slots - TABLE_ROWS);
   const rows = Array.from({ length: time.slots - first }, (_, at) => first + at);

@@ -1,20 +1,22 @@
 /**
- * Tracks the pointer and the arrow keys in the plots: a crosshair in all of them at once, and the span that a person
- * chooses by dragging.
+ * Handles the pointer and the arrow keys in plots: a crosshair in all plots at once, and the choice of a span by
+ * dragging.
  */
 import { signal } from '@preact/signals';
 import type { TimeSpan } from './span.tsx';
 
-/** The position of the pointer, from 0 at the left edge to 1 at the right one; null while it is in no plot. */
+/**
+ * The horizontal position of the pointer in a plot, from 0 (left edge) to 1 (right edge); null while it is in no plot.
+ */
 export const crosshair = signal<number | null>(null);
 
-/** The span that is being chosen by dragging, or null. Dragging began at `from`, so `to` may be earlier. */
+/** The span that is being dragged; null if there is none. `from` is where dragging began, so `to` may be earlier. */
 export const dragged = signal<TimeSpan | null>(null);
 
-/** The least width of a drag, as a fraction of the plot's width. A shorter movement is a click. */
+/** The minimum width of a drag, as a fraction of the plot's width. A shorter movement is a click. */
 const LEAST_SHARE = 0.02;
 
-/** Returns the pointer handlers for the drawing of a plot. A finger scrolls the page and chooses nothing. */
+/** Returns the pointer handlers of a plot. A finger scrolls the page instead of choosing a span. */
 export function pointerHandlers({ from, stepMs, slots }: PlotTime, choose: (span: TimeSpan) => void) {
   const length = slots * stepMs;
   const timeAt = (event: PointerEvent): number => from + shareOf(event) * length;
@@ -39,7 +41,7 @@ export function pointerHandlers({ from, stepMs, slots }: PlotTime, choose: (span
   };
 }
 
-/** Returns the key handlers for the drawing of a plot: the arrow keys move the crosshair by one slot. */
+/** Returns the key handlers of a plot: the arrow keys move the crosshair by one slot. */
 export function keyHandlers({ slots }: PlotTime) {
   const middleOf = (slot: number): number => (Math.min(slots - 1, Math.max(0, slot)) + 0.5) / slots;
   return {
@@ -54,12 +56,12 @@ export function keyHandlers({ slots }: PlotTime) {
   };
 }
 
-/** Returns where the pointer is in the drawing, from 0 at its left edge to 1 at its right one. */
+/** Returns the horizontal position of the pointer in the plot, from 0 (left edge) to 1 (right edge). */
 function shareOf({ currentTarget, clientX }: PointerEvent): number {
   if (!(currentTarget instanceof Element)) return 0;
   const { left, width } = currentTarget.getBoundingClientRect();
   return Math.min(1, Math.max(0, (clientX - left) / width));
 }
 
-/** The time that a plot spans: slots of equal length. Times are milliseconds. */
+/** The period that a plot covers, divided into slots of equal length. Times are milliseconds. */
 export type PlotTime = { readonly from: number; readonly stepMs: number; readonly slots: number };

@@ -1,23 +1,23 @@
-/** Keeps the span of time that a person chose for the plots, and shows the dialog that asks for it. */
+/** Stores the period that a person has chosen for the plots in the URL, and shows the dialog that asks for it. */
 import { useMemo, useState } from 'preact/hooks';
 import { RequestError } from '../api/request.ts';
 import { FormDialog, TextField } from '../ui/dialogs.tsx';
 import { useUrlState } from '../ui/url-state.ts';
 import { readTime, writeTime } from '../ui/time-input.ts';
 
-/** A span of time. Both ends are epoch milliseconds. */
+/** A period. Both ends are epoch milliseconds. */
 export type TimeSpan = { readonly from: number; readonly to: number };
 
 /** How long the relay keeps series, in milliseconds. */
 export const KEPT_MS = 86_400_000;
-/** The length of the shortest span, in milliseconds: six of the shortest steps. */
+/** The length of the shortest span in milliseconds, which is six times the shortest step. */
 const LEAST_MS = 30_000;
 
-/** The span that two texts name, or a sentence that says why they name none. */
+/** The span that two texts name, or a sentence about why they do not name one. */
 type ReadSpan =
   { readonly span: TimeSpan; readonly fault?: undefined } | { readonly span?: undefined; readonly fault: string };
 
-/** Reads the two ends of a span as people write them; see `readTime`. */
+/** Reads the two ends of a span as people write them (see `readTime`). */
 function readSpan(from: string, to: string, now: number): ReadSpan {
   const span = { from: readTime(from, now), to: readTime(to, now) };
   if (span.from === null || span.to === null)
@@ -30,19 +30,19 @@ function readSpan(from: string, to: string, now: number): ReadSpan {
 }
 
 type SpanState = {
-  /** The chosen span. Null: none is chosen, so the plots show a window up to now. */
+  /** The chosen span. Null: none is chosen, and the plots show a window up to now. */
   readonly span: TimeSpan | null;
-  /** The reason why the span in the URL is not shown; null if it is shown, or if there is none. */
+  /** The reason why the span in the URL is not shown; null if it is shown or there is none. */
   readonly fault: string | null;
-  /** Shows this span, widened to the shortest one if needed, and adds an entry to the browser's history. */
+  /** Shows this span, or the shortest allowed one around it, and adds an entry to the browser's history. */
   readonly choose: (span: TimeSpan) => void;
 };
 
-/** Returns the span that the URL names in its members `from` and `to`. */
+/** Returns the span that the URL's parameters `from` and `to` name. */
 export function useSpan(): SpanState {
   const { values, change } = useUrlState();
   const { from, to } = values;
-  // The URL is read once for each change, so that a shown span is not refused later because it has become too old.
+  // The URL is read only when it changes. Otherwise a shown span would be refused later, when it has become too old.
   const { span, fault } = useMemo(() => readEnds(from, to), [from, to]);
   const choose = (chosen: TimeSpan): void => {
     const wider = Math.max(0, LEAST_MS - (chosen.to - chosen.from)) / 2;
@@ -60,13 +60,13 @@ function readEnds(from: string | undefined, to: string | undefined): Partial<Rea
 }
 
 type SpanDialogProps = {
-  /** The span that the fields show at first. */
+  /** The span that the fields contain at first. */
   readonly shown: TimeSpan;
   readonly onChoose: (span: TimeSpan) => void;
   readonly onClose: () => void;
 };
 
-/** Shows the dialog that asks for the begin and end of the span that the plots show. */
+/** Shows the dialog that asks for the beginning and end of the span that the plots show. */
 export function SpanDialog({ shown, onChoose, onClose }: SpanDialogProps) {
   const [from, setFrom] = useState(writeTime(shown.from));
   const [to, setTo] = useState(writeTime(shown.to));

@@ -1,4 +1,4 @@
-/** Shows the list of keys. */
+/** Shows the list of keyboard shortcuts. */
 import { useState } from 'preact/hooks';
 import { CloseAct, Dialog } from '../ui/dialogs.tsx';
 import { keysOn, switchKeys, useKeys } from '../ui/keys.ts';

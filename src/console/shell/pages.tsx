@@ -1,7 +1,7 @@
 /**
- * Lists the console's pages, shows the one of the current URL if the viewer may see it, and keeps the reader's place:
- * names the page in the tab's title and for screen readers, moves the focus into a page that a link or a key opened,
- * and restores scroll position and focus on Back, Forward and reload.
+ * Lists the console's pages, shows the page of the current URL if the viewer may see it, and preserves the reader's
+ * position. The position includes the page's name in the tab's title and for screen readers, the focus, which moves
+ * into a page that a link or key has opened, and scroll position and focus after Back, Forward and reload.
  */
 import type { ComponentType } from 'preact';
 import { Route, Router, useLocation } from 'preact-iso';
@@ -14,9 +14,9 @@ import type { IconName } from '../ui/icons.tsx';
 import { LinkButton } from '../ui/values.tsx';
 import { isAdmin, viewer, viewerQuery, longWaitCount } from './facts.tsx';
 import { visibleText } from '../../protocol/visible-text.ts';
-import { keep, recall } from '../kept-texts.ts';
+import { keep, recall } from '../browser-storage.ts';
 
-/** Returns a page that is loaded when it is first opened. `title` is its heading while its file cannot be loaded. */
+/** Returns a page that is loaded when it is first opened. `title`: its heading if its file cannot be loaded. */
 function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room) => ComponentType) {
   const Failed = () => (
     <>
@@ -27,7 +27,7 @@ function page<Room>(title: string, load: () => Promise<Room>, pick: (room: Room)
   return loaded(load, pick, Failed, reloadOnce);
 }
 
-// The files of pages. The bundler makes a file of each import.
+// The imports of the pages' files. The bundler creates one file for each import.
 const overview = () => import('../pages/overview.tsx');
 const calls = () => import('../pages/calls.tsx');
 const clients = () => import('../pages/clients.tsx');
@@ -77,14 +77,14 @@ type PageRoute = {
 type PageEntry = PageRoute & {
   readonly name: string;
   readonly icon: IconName;
-  /** The second key of the page's shortcut, which follows `g`. */
+  /** The second key of the page's shortcut, after `g`. */
   readonly key: string;
-  /** Whether only administrators may see the page. Users get `ofUser` in its place, or a page that says who may. */
+  /** Whether only administrators may see the page. Users see `ofUser` instead, or a page that states who may see it. */
   readonly admin?: true;
   readonly ofUser?: Page;
 };
 
-/** The pages that the rail names, in groups. */
+/** The groups of pages that the navigation rail lists. */
 const GROUPS: readonly (readonly [name: string, pages: readonly PageEntry[]])[] = Object.entries({
   Now: [
     { path: '', name: 'Overview', icon: 'overview', key: 'o', page: OverviewPage, admin: true, ofUser: OwnPage },
@@ -121,14 +121,14 @@ const OBJECTS: readonly PageRoute[] = [
   { path: 'places/:user/:client/:context', page: PlacePage },
   { path: 'users/:user', page: UserPage },
   { path: 'sites/:owner/:site', page: SitePage },
-  // The addresses that these pages had before.
+  // Former URLs of these pages.
   { path: 'capacity', page: LimitsPage },
   { path: 'dedup', page: NodesPage },
 ];
 
 const isShown = ({ admin, ofUser }: PageEntry): boolean => !admin || isAdmin.value || ofUser !== undefined;
 
-/** Returns the groups of pages that the viewer may see. A group may be empty. */
+/** Returns the groups with the pages that the viewer may see. A group may be empty. */
 export const shownGroups = (): typeof GROUPS => GROUPS.map(([name, pages]) => [name, pages.filter(isShown)]);
 export const shownPages = (): readonly PageEntry[] => PAGES.filter(isShown);
 
@@ -153,7 +153,7 @@ export function Routes() {
   );
 }
 
-/** Stands in for the page until the relay has answered who is signed in. */
+/** Shown instead of the page until the relay has answered who is signed in. */
 function Unknown() {
   const query = viewerQuery.value;
   return (
@@ -204,7 +204,7 @@ function NotFound() {
   );
 }
 
-/** Starts to load the page of an address while the relay is still being asked who is signed in. */
+/** Starts to load the page of a URL while the relay is still being asked who is signed in. */
 function preloadPage(address: string): void {
   const segments = segmentsOf(address);
   const found = [...PAGES, ...OBJECTS].find(({ path }) => {
@@ -213,15 +213,15 @@ function preloadPage(address: string): void {
       wanted.length === segments.length && wanted.every((part, at) => part.startsWith(':') || part === segments[at])
     );
   });
-  // A failure to load is shown when the page itself is shown.
+  // An error is ignored here. The page itself shows it later.
   void found?.page.preload();
 }
 
 const segmentsOf = (path: string): readonly string[] => path.split('/').filter((part) => part !== '');
 
-// Keeps the reader's place.
+// Preserves the reader's position.
 
-/** Names the page: in the title of the tab after the number of long waits, and in a live region. */
+/** Announces the page's name: in the title of the tab, after the number of long waits, and in a live region. */
 export function PageName() {
   const title = pageTitle.value;
   const count = longWaitCount.value;
@@ -236,19 +236,19 @@ export function PageName() {
   );
 }
 
-/** Where the reader was on a page. `focus`: the address of the link that had the focus; null for anything else. */
+/** The reader's position on a page. `focus`: the URL of the link that had the focus; null if another element had it. */
 type Place = { readonly y: number; readonly focus: string | null };
 
 const PLACES = 'callboard:places';
-/** The maximum number of entries of the browser's history whose places are kept. */
+/** The maximum number of entries of the browser's history whose positions are stored. */
 const PLACES_MAX = 100;
-/** The time for which a page may load until its place is restored, in milliseconds. */
+/** How long a page may take to load before its position is no longer restored, in milliseconds. */
 const LOADING_MS = 3_000;
 
-/** The places by the id that each entry of the browser's history has as its state. */
+/** The positions, by the id that each entry of the browser's history has in its state. */
 const places = new Map<string, Place>(storedPlaces());
 
-/** Restores the reader's place when the address changes, and records it until then. Renders nothing. */
+/** Restores the reader's position when the URL changes, and records it until then. Renders nothing. */
 export function KeepPlace() {
   const { url, path } = useLocation();
   const entry = useRef('');
@@ -270,7 +270,7 @@ export function KeepPlace() {
   }, []);
   useLayoutEffect(() => {
     entry.current = entryId();
-    // An entry that a link has just added has no place yet.
+    // An entry that a link has just added has no position yet.
     const place = places.get(entry.current);
     const isOther = shown.current !== path;
     shown.current = path;
@@ -280,10 +280,10 @@ export function KeepPlace() {
   return null;
 }
 
-/** Whether a place is being restored, so that the page moves by itself. */
+/** Whether a position is being restored, so that scrolling is not the reader's. */
 let isRestoring = false;
 
-/** Calls `act` now and whenever the page changes, until it has had time to load or the user does something. */
+/** Calls `act` now and whenever the page changes, until the time for loading has passed or the user does something. */
 function whileLoading(act: () => void): () => void {
   const main = document.querySelector('#main');
   const observer = new MutationObserver(act);
@@ -303,7 +303,7 @@ function whileLoading(act: () => void): () => void {
 
 const USER_EVENTS = ['wheel', 'touchmove', 'keydown', 'pointerdown'] as const;
 
-/** Scrolls to the place as soon as the page is long enough, and gives its link the focus. */
+/** Scrolls to the position as soon as the page is long enough, and moves the focus to its link. */
 function restore({ y, focus }: Place): void {
   if (scrollY !== y && document.documentElement.scrollHeight - innerHeight >= y) scrollTo(0, y);
   if (focus === null) return focusPage();
@@ -312,7 +312,9 @@ function restore({ y, focus }: Place): void {
   [...links].find((link) => link.getAttribute('href') === focus)?.focus({ preventScroll: true });
 }
 
-/** Moves the focus into the page if nothing else has it, because what had it belonged to the former page. */
+/**
+ * Moves the focus into the page if no element has it, because the element that had it belonged to the previous page.
+ */
 function focusPage(): void {
   const { activeElement } = document;
   if (activeElement && activeElement !== document.body) return;
@@ -323,7 +325,7 @@ const focusedLink = (): string | null => document.activeElement?.closest('#main 
 
 let entries = 0;
 
-/** Returns the id of the present entry of the browser's history. An entry without an id gets one. */
+/** Returns the id of the current entry of the browser's history. An entry without an id gets one. */
 function entryId(): string {
   const state: unknown = history.state;
   if (typeof state === 'string') return state;
@@ -339,7 +341,7 @@ function setPlace(id: string, place: Place): void {
   if (places.size > PLACES_MAX && oldest !== undefined) places.delete(oldest);
 }
 
-/** Returns the places that were stored before the page was loaded again. */
+/** Returns the positions that were stored before the page was reloaded. */
 function storedPlaces(): readonly (readonly [string, Place])[] {
   try {
     const stored: unknown = JSON.parse(recall('session', PLACES) ?? '[]');

@@ -1,6 +1,6 @@
 /**
- * Shows the palette, which finds clients, users and actions by a part of their name, commands by their id, pages, acts
- * and what was opened before. It lists only what exists.
+ * Shows the command palette, which finds clients, users and actions by a part of their name, commands by their id,
+ * pages, operations, and objects that were opened before. It lists only what exists.
  */
 import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
@@ -14,7 +14,7 @@ import { signOut } from '../session.ts';
 import { Dialog, TextField } from '../ui/dialogs.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { CommandMark, ConnectionMark } from '../ui/values.tsx';
-import { givenId, isCommandId, shortId } from '../ui/words.ts';
+import { givenId, isCommandId, shortId } from '../ui/text-format.ts';
 import { isAdmin } from './facts.tsx';
 import { shownPages } from './pages.tsx';
 import { useRecord, recents, type PaletteTarget } from './recents.ts';
@@ -57,7 +57,8 @@ function PaletteDialog() {
     if (targets.length === 0 && isLooking) setGoing(true);
     go(targets[chosen]);
   };
-  // Enter was pressed before the search ended. The only match is then opened; several are listed.
+  // Enter was pressed before the search ended. If the search has a single match, it is opened; several matches are
+  // listed.
   useEffect(() => {
     if (!isGoing || isLooking) return;
     setGoing(false);
@@ -125,17 +126,17 @@ const ACTS = (): readonly PaletteTarget[] => [
 const named = (targets: readonly PaletteTarget[], text: string): readonly PaletteTarget[] =>
   targets.filter((target) => target.text.toLowerCase().includes(text.toLowerCase()));
 
-// Asks the relay what has a text in its name, and finds commands by an id or a trace.
+// Searches the relay for names that contain a text, and for commands by an id or a trace.
 
 type Result = {
   readonly found: readonly PaletteTarget[];
-  /** What to say when nothing was found: how far the search went, or why it failed. */
+  /** The text to show if nothing was found: how far the search went, or why it failed. */
   readonly why: string;
 };
 
 const NOTHING: Result = { found: [], why: '' };
 
-/** The time for which the text must stay unchanged before the relay is asked, in milliseconds. */
+/** How long the text must stay unchanged before the relay is asked, in milliseconds. */
 const REST_MS = 250;
 
 type Looker = (text: string, signal: AbortSignal) => Promise<Result>;
@@ -159,11 +160,14 @@ function useFound(text: string, look: Looker, isWanted: boolean): Result & { rea
   return result.of === text ? { ...result, isLooking: false } : { ...NOTHING, isLooking: true };
 }
 
-/** The number of clients that are looked for, and of actions that are listed. */
+/** The maximum number of clients that are searched, and of actions that are listed. */
 const CLIENTS = 6;
 const ACTIONS = 5;
 
-/** Looks for clients, users and actions. Of `user/client`, the client's part is looked for among those of the user. */
+/**
+ * Searches for clients, users and actions. For `user/client`, searches for the second part among the clients of that
+ * user.
+ */
 async function lookForNames(text: string, signal: AbortSignal): Promise<Result> {
   const [last = '', user] = text
     .split('/')
@@ -203,15 +207,15 @@ function actionTargets(names: readonly string[]): readonly PaletteTarget[] {
     .map((name) => ({ kind: 'Action' as const, href: pagePath(`actions/${segments(name)}`), text: name }));
 }
 
-/** The shortest text that is looked for as an id: the end of one that tables show. */
+/** The minimum length of a text that is searched as an id. Tables show that many characters of the end of an id. */
 const LEAST_CHARS = 8;
-/** The most pages of commands that are read. A page may be empty although a later one has a match. */
+/** The maximum number of pages of commands that are read. A page may be empty although a later one has a match. */
 const PAGES = 20;
 
 const idIn = (text: string): string => givenId(text.split('/').at(-1) ?? '');
 const isLongEnough = (text: string): boolean => idIn(text).length >= LEAST_CHARS && !/\s/.test(text);
 
-/** Looks for commands whose id is the text or ends with it, or whose trace id is the text. */
+/** Searches for commands whose id equals the text or ends with it, or whose trace id equals the text. */
 async function lookForCommands(text: string, signal: AbortSignal): Promise<Result> {
   const idOrTrace = idIn(text);
   let after: string | null = null;

@@ -1,4 +1,4 @@
-/** Shows the rail at the side: the links to the pages, the theme, and who is signed in. */
+/** Shows the navigation rail at the side: links to the pages, the theme, and who is signed in. */
 import { useLocation } from 'preact-iso';
 import { pagePath } from '../base.ts';
 import { signOut } from '../session.ts';
@@ -58,7 +58,7 @@ function RailItem({ page, current }: RailItemProps) {
   );
 }
 
-/** Returns the figure beside the name of a page; null if there is none. */
+/** Returns the number to show beside the name of a page; null if there is none. */
 function countOf(path: string): string | null {
   if (path === 'waits') return waitCount.value ? String(waitCount.value) : null;
   if (path !== 'nodes') return null;

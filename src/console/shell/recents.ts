@@ -1,7 +1,7 @@
-/** Keeps the pages of single objects that were opened in this tab, latest first. */
+/** Stores which pages of single objects were opened in this tab, latest first. */
 import { useLocation } from 'preact-iso';
 import { useEffect } from 'preact/hooks';
-import { keep, recall } from '../kept-texts.ts';
+import { keep, recall } from '../browser-storage.ts';
 import { pageTitle } from '../ui/page.tsx';
 import type { VNode } from 'preact';
 

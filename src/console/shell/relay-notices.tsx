@@ -1,4 +1,4 @@
-/** Shows the notices about nodes and live updates, and the button that pauses the updates. */
+/** Shows notices about nodes and live updates, and the button that pauses the updates. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import * as gql from '../../../generated/console.ts';
@@ -10,19 +10,19 @@ import { Icon } from '../ui/icons.tsx';
 import { useKeys } from '../ui/keys.ts';
 import { CutNotice, Notice } from '../ui/notices.tsx';
 import { Shape } from '../ui/shapes.tsx';
-import { plural } from '../ui/words.ts';
+import { plural } from '../ui/text-format.ts';
 import { clock } from '../ui/zones.ts';
 import { silentNodes, drainingNodes, workingNodes, isAdmin, isPagePolled } from './facts.tsx';
 
 type SourcesProps = {
   readonly completeness: gql.CompletenessPartFragment | undefined;
-  /** What the page still shows of a silent node, as the beginning of a sentence. Absent: the node’s links. */
+  /** What the page still shows of a silent node, as the beginning of a sentence. Default: the node’s links. */
   readonly held?: string | undefined;
 };
 
 /**
- * Shows a notice about draining nodes, one for each silent node, and one about what else the answer lacks. The first
- * two follow the nodes' latest state, even if the page was read earlier.
+ * Shows a notice about draining nodes, a notice for each silent node, and a notice about what else the answer lacks.
+ * The notices about nodes follow the latest state of the nodes, even if the page was read earlier.
  */
 export function Sources({ completeness, held }: SourcesProps) {
   const named = silentNodes.value.map(({ nodeId }) => nodeId);
@@ -43,7 +43,7 @@ export function Sources({ completeness, held }: SourcesProps) {
   );
 }
 
-/** Says which nodes drain, and which other nodes take new work. Shows nothing if no node drains. */
+/** States which nodes drain, and which other nodes take new work. Shows nothing if no node drains. */
 export function DrainNotice() {
   const names = drainingNodes.value.map(({ nodeId }) => nodeId);
   if (names.length === 0) return null;
@@ -62,12 +62,12 @@ export function DrainNotice() {
   );
 }
 
-/** Shows the id of a node, as a link for those who may see nodes. */
+/** Shows the id of a node, as a link if the viewer may see nodes. */
 export function NodeLink({ nodeId }: { readonly nodeId: string }) {
   return isAdmin.value ? <a href={nodesHref()}>{nodeId}</a> : <>{nodeId}</>;
 }
 
-/** Says that a node is silent. The children say what that means for the page. */
+/** States that a node is silent. The children state what that means for the page. */
 export function SilentNotice({ node: { nodeId, updatedAt }, children }: SilentProps) {
   return (
     <Notice mark={<Shape name="recorded" />} look="silent">
@@ -84,7 +84,7 @@ type SilentProps = {
   readonly children: ComponentChildren;
 };
 
-/** Says that events were missed. The frame says that live updates stopped. */
+/** States that events were missed. That live updates have stopped is shown by the frame. */
 export function LiveNotice() {
   if (missedEvents.value === 0) return null;
   return (
@@ -94,7 +94,10 @@ export function LiveNotice() {
   );
 }
 
-/** `isPolled`: the page stays current by requests at intervals and has no stream. */
+/**
+ * Shows the button that pauses live updates. `isPolled`: whether the page is kept current by repeated requests, without
+ * a stream.
+ */
 export function PauseButton({ isPolled = false }: { readonly isPolled?: boolean }) {
   useEffect(() => {
     if (!isPolled) return undefined;

@@ -1,4 +1,4 @@
-/** Shows the form that asks for a token: as a page of its own, or in front of the page whose token has expired. */
+/** Shows the form that asks for a token, as a page of its own or in front of a page whose token has expired. */
 import { useState } from 'preact/hooks';
 import { ViewerDocument } from '../../../generated/console.ts';
 import { RequestError, errorOf } from '../api/request.ts';
@@ -78,7 +78,7 @@ function SignInForm() {
   );
 }
 
-/** Asks the relay whether it accepts the token. Rejects with RequestError if it does not. */
+/** Checks with the relay whether it accepts the token. Rejects with RequestError if it does not. */
 async function check(given: string): Promise<void> {
   const answer = await fetch(`${RELAY_PATH}/graphql`, {
     method: 'POST',

@@ -1,6 +1,6 @@
-/** Shows the choice of a theme and stores it. The stylesheet reads the checked radio button. */
+/** Shows the choice of a theme and stores it. The stylesheet reads the state of the radio buttons. */
 import { useState } from 'preact/hooks';
-import { keep, recall } from '../kept-texts.ts';
+import { keep, recall } from '../browser-storage.ts';
 import { Switch } from '../ui/dialogs.tsx';
 import { Icon, type IconName } from '../ui/icons.tsx';
 

@@ -1,4 +1,4 @@
-/** Shows the top bar: the environment, the node that answers, the palette, and the state of live updates. */
+/** Shows the top bar: the environment, the answering node, the palette, and the state of live updates. */
 import { useEffect, useState } from 'preact/hooks';
 import { brokenSince, liveState, paused } from '../api/live-state.ts';
 import { now } from '../api/visible.ts';
@@ -35,7 +35,7 @@ export function Top() {
   );
 }
 
-/** Says in the top bar since when the relay does not answer. The bar has its height at all times, so nothing moves. */
+/** Shows in the top bar since when the relay has not answered. The bar always has the same height, so nothing moves. */
 function Outage() {
   const { value } = outage;
   return (
@@ -72,7 +72,7 @@ function LiveMark() {
   }
 }
 
-/** The time for which the stream may be broken before the top bar shows it, in milliseconds. */
+/** How long the stream may be broken before the top bar shows it, in milliseconds. */
 const QUIET_MS = 1_000;
 
 function Broken() {

@@ -1,8 +1,8 @@
-/** Lets TypeScript accept imports of stylesheets, which are imported for their effect, and of addresses of workers. */
+/** Lets TypeScript accept imports of stylesheets and of the URLs of workers, which the bundler resolves. */
 
 declare module '*.css';
 declare module '*?worker&url' {
-  /** The address of the built worker. */
+  /** The URL of the built worker. */
   const url: string;
   export default url;
 }

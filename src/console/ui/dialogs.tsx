@@ -1,4 +1,4 @@
-/** Shows modal dialogs and drawers, forms that run an act, fields and choices, and menus of buttons. */
+/** Shows modal dialogs and drawers, dialogs with a form, fields and choices, and menus of buttons. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { RequestError, errorOf } from '../api/request.ts';
@@ -16,11 +16,12 @@ type DialogProps = {
   readonly ownTitle?: boolean;
 };
 
-/** Shows a dialog, which opens when it is mounted and returns the focus when it is removed. Escape calls `onClose`. */
+/** Shows a dialog. It opens when it is mounted, and returns the focus when it is removed. Escape calls `onClose`. */
 export function Dialog({ title, children, onClose, class: classes = 'dialog', ownTitle = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // A layout effect runs before the browser paints: keys pressed right after the button go to the dialog.
+  // A layout effect, because it runs before the browser paints: keys pressed right after the button then go to the
+  // dialog.
   useLayoutEffect(() => {
     const element = dialog.current;
     if (!element) return undefined;
@@ -48,7 +49,9 @@ export function Dialog({ title, children, onClose, class: classes = 'dialog', ow
   );
 }
 
-/** Focuses the first field inside, unless the user is in a field, or a touch screen’s keyboard would cover it. */
+/**
+ * Focuses the first field inside, unless the user is already in a field, or a touch screen’s keyboard would cover it.
+ */
 export function focusFirstField(element: HTMLElement | null): void {
   if (document.activeElement?.matches(FIELDS) || matchMedia('(pointer: coarse)').matches) return;
   element?.querySelector<HTMLElement>(FIELDS)?.focus();
@@ -56,32 +59,35 @@ export function focusFirstField(element: HTMLElement | null): void {
 
 const FIELDS = 'input, textarea, select';
 
-// Shows a dialog with a form, runs its act, and shows why the act was refused.
+// Dialogs with a form, which perform an operation and show why it was refused.
 
 type FormDialogProps = {
   readonly title: string;
-  /** The text above the fields, which says what the act does. */
+  /** The text above the fields, which describes the operation. */
   readonly about: ComponentChildren;
   /** The fields. */
   readonly children: ComponentChildren;
-  /** The labels of two buttons: `confirm` runs the act, `keep` closes the dialog without it. */
+  /** The labels of two buttons: `confirm` performs the operation, and `keep` closes the dialog without it. */
   readonly confirm: string;
   readonly keep: string;
-  /** The label of the first button while the act runs, if it differs. */
+  /** The label of the first button while the operation runs, if it differs. */
   readonly busyText?: string;
   readonly danger?: boolean;
-  /** Whether the act may run now. Absent: always. */
+  /** Whether the operation may be performed now. Absent: always. */
   readonly isReady?: boolean;
-  /** The title that is shown when the act is refused. */
+  /** The title of the error if the operation is refused. */
   readonly failed: string;
-  /** Whether the dialog stays open after the act, because its owner replaces it. */
+  /** Whether the dialog stays open after the operation, because its owner replaces it. */
   readonly stays?: boolean;
-  /** Runs the act with the values of the form. The dialog then closes, or shows the error if the act rejects. */
+  /**
+   * Performs the operation with the values of the form. Then the dialog closes, or shows the error if the promise
+   * rejects.
+   */
   readonly act: (values: FormData) => Promise<void>;
-  /** Another act, with the label of its button. It runs as `act` does, but never by Enter. */
+  /** A second operation, with the label of its button. It is performed like `act`, but never by Enter. */
   readonly other?: { readonly text: string; readonly act: (values: FormData) => Promise<void> };
   readonly onClose: () => void;
-  /** What `keep` does, if it does not close the dialog. */
+  /** Called by the button `keep`. Absent: that button closes the dialog. */
   readonly onKeep?: () => void;
 };
 
@@ -137,18 +143,18 @@ export function FormDialog(props: FormDialogProps) {
 }
 
 type ReasonDialogProps = Omit<FormDialogProps, 'about' | 'act' | 'children'> & {
-  /** What the act does. */
+  /** Describes what the operation does. */
   readonly children: ComponentChildren;
   readonly hint: string;
-  /** The limits of the reason's length, in characters. With `min` above 0 the reason is required. */
+  /** The limits on the length of the reason, in characters. If `min` is above 0, the reason is required. */
   readonly bounds?: { readonly min: number; readonly max: number };
-  /** Runs the act with the reason, which is null if the user gave none. */
+  /** Performs the operation with the reason, which is null if the user gave none. */
   readonly act: (reason: string | null) => Promise<void>;
   /** Fields before the reason. */
   readonly fields?: ComponentChildren;
 };
 
-/** Shows the dialog that asks for a reason before an act. The children say what the act does. */
+/** Shows a dialog that asks for a reason before an operation. The children describe the operation. */
 export function ReasonDialog({
   children,
   fields,
@@ -178,7 +184,7 @@ type MenuProps = {
   readonly children: ComponentChildren;
 };
 
-/** Shows a button that opens a short list of other buttons. Escape, or a focus elsewhere, closes the list. */
+/** Shows a button that opens a short list of buttons. Escape, or moving the focus elsewhere, closes the list. */
 export function Menu({ text, children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null);
   const close = (): void => menu.current?.removeAttribute('open');
@@ -215,7 +221,7 @@ type TextFieldProps = {
   readonly 'aria-controls'?: string;
 };
 
-/** Shows a text field with its label. Browsers offer nothing that was typed before. */
+/** Shows a text field with its label. Browsers do not offer previous inputs for it. */
 export function TextField({ id, label, hint, onText, ...input }: TextFieldProps) {
   return (
     <div class="field">
@@ -253,7 +259,7 @@ export function Select({ choices, onChoose, ...select }: SelectProps) {
 }
 
 type SwitchProps<Value> = {
-  /** What is chosen, for screen readers. */
+  /** The name of the choice, for screen readers. */
   readonly legend: string;
   readonly name: string;
   readonly choices: readonly {
@@ -282,7 +288,7 @@ export function Switch<Value>({ legend, name, choices, chosen, onChoose }: Switc
   );
 }
 
-/** Shows the button below what a dialog shows. */
+/** Shows the closing button below the content of a dialog. */
 export function CloseAct({ onClose, text = 'Close' }: { readonly onClose: () => void; readonly text?: string }) {
   return (
     <div class="dialog-acts">

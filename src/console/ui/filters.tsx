@@ -1,55 +1,55 @@
 /**
- * Shows the filters of a list: chips for those that are set, controls for the others, and one text field that takes any
- * of them.
+ * Shows the filters of a list: chips for filters that are set, controls for the others, and one text field that accepts
+ * all of them.
  */
 import { useRef, useState } from 'preact/hooks';
 import { Icon } from './icons.tsx';
 import { useKeys } from './keys.ts';
 import { Fault } from './payload.tsx';
 import { useUrlState, type UrlState } from './url-state.ts';
-import { plainWord } from './words.ts';
+import { plainWord } from './text-format.ts';
 
 export type Filter = {
-  /** The name of the filter in the URL and in the text field: `user` in `user:alice`. */
+  /** The name of the filter in the URL and in the text field, such as `user` in `user:alice`. */
   readonly name: string;
   readonly label: string;
-  /** The allowed values with their words. Absent: any text is allowed. */
+  /** The allowed values with their texts. Absent: any text is allowed. */
   readonly choices?: readonly Choice[];
-  /** Whether the filter is only typed or pasted, and has no control while it is not set. */
+  /** Whether the filter can only be typed or pasted, and has no control until it is set. */
   readonly isTyped?: true;
-  /** Whether any duration such as `30s` or `5m` is allowed. `choices` then has the usual ones. */
+  /** Whether any duration such as `30s` or `5m` is allowed. `choices` then contains the usual ones. */
   readonly isDuration?: true;
 };
 
 type Choice = { readonly value: string; readonly text: string };
 
-/** Returns the choices of a filter by an enum of the schema, in words. */
+/** Returns choices for the values of an enum of the schema. */
 export const choicesOf = (names: readonly string[]): readonly Choice[] =>
   names.map((name) => ({ value: name.toLowerCase(), text: plainWord(name) }));
 
-/** A filter of a duration. `usual`: the values that its menu offers. */
+/** Returns a filter for a duration. `usual`: the values that its menu offers. */
 export function durationFilter(name: string, label: string, usual: readonly string[]): Filter {
   return { name, label, isDuration: true, choices: usual.map((value) => ({ value, text: spacedDuration(value) })) };
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Returns the milliseconds of a duration such as `30s`, `5m`, `2h` or `1d`; null for another text. */
+/** Returns the milliseconds of a duration such as `30s`, `5m`, `2h` or `1d`; null for any other text. */
 export function durationMs(text: string | undefined): number | null {
   const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text ?? '') ?? [];
   return count === undefined ? null : Number(count) * (UNITS_MS[unit] ?? 0);
 }
 
-/** Writes `5m` as `5 m`, as durations are written everywhere. */
+/** Writes `5m` as `5 m`, the form in which durations are shown everywhere. */
 const spacedDuration = (text: string): string => text.replace(/^(\d+)/, '$1 ');
 
-/** The name of the filter that takes words without a name, for all words or for each word. */
+/** The name of the filter for words that were typed without a name: one for all such words, or chosen for each word. */
 export type BareFilter = string | ((word: string) => string);
 
 type FilterBarProps = {
   readonly what: string;
   readonly filters: readonly Filter[];
-  /** Absent: each word needs a name. */
+  /** Absent: each word must have a name. */
   readonly bare?: BareFilter | undefined;
 };
 
@@ -154,13 +154,15 @@ function ChoiceOf({ filter, state }: { readonly filter: Filter; readonly state: 
   );
 }
 
-/** Returns a value of a filter in words. */
+/** Returns the text for a value of a filter. */
 export const textOf = ({ choices, isDuration }: Filter, value: string): string =>
   choices?.find((choice) => choice.value === value)?.text ?? (isDuration ? spacedDuration(value) : value);
 
 type Reading = Pick<FilterBarProps, 'filters' | 'bare'>;
 
-/** Returns the filters that a text such as `user:alice outcome:failed` names, or why the text cannot be read. */
+/**
+ * Returns the filters that a text such as `user:alice outcome:failed` names, or a sentence about why it cannot be read.
+ */
 function readFilters(text: string, { filters, bare }: Reading): Readonly<Record<string, string>> | string {
   const read: Record<string, string> = {};
   for (const [, name = '', quoted, plain = ''] of text.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {

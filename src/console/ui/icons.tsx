@@ -1,4 +1,4 @@
-/** Draws the icons of the console: lines on a grid of 16. */
+/** Draws the icons of the console as lines on a grid of 16. */
 
 const PATHS = {
   overview: 'M2.5 13.5v-5m3.7 5v-11m3.6 11v-7m3.7 7v-4',
@@ -41,7 +41,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Draws an icon as a decoration. A word beside it, or the label of its button, says the same. */
+/** Draws an icon, which is hidden from screen readers: a word beside it or the label of its button says the same. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="i" viewBox="0 0 16 16" aria-hidden="true">

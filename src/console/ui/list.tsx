@@ -1,4 +1,6 @@
-/** Shows a list that the relay answers in pages: filters, notices, table and pager, or why there are no rows. */
+/**
+ * Shows a list that the relay answers in pages: filters, notices, table and pager, or the reason why there are no rows.
+ */
 import type { ComponentChildren } from 'preact';
 import type { CompletenessPartFragment } from '../../../generated/console.ts';
 import type { Query } from '../api/query.ts';
@@ -9,7 +11,7 @@ import { CutNotice, Empty, ErrorNotice, Loading } from './notices.tsx';
 import { type TableProps, PAGE_SIZE, Table } from './table.tsx';
 import { useUrlState, type UrlState } from './url-state.ts';
 import { LinkButton, Button } from './values.tsx';
-import { plural, sentenceCase } from './words.ts';
+import { plural, sentenceCase } from './text-format.ts';
 
 type Answered<Row> = {
   readonly nodes: readonly Row[];
@@ -22,36 +24,39 @@ type ListProps<Row> = {
   readonly one: string;
   readonly many: string;
   readonly query: Query<unknown>;
-  /** The latest answer. Undefined before the first one. */
+  /** The latest answer; undefined before the first one. */
   readonly list: Answered<Row> | undefined;
   readonly filters?: readonly Filter[];
   readonly bare?: BareFilter;
-  /** Whether the list has its own bar of filters. False on a page that has one bar for several lists. */
+  /** Whether the list has its own filter bar. False on a page with one bar for several lists. */
   readonly ownFilters?: boolean;
-  /** The notices that are shown between the filters and the table. */
+  /** The notices between the filters and the table. */
   readonly notices?: ComponentChildren;
   /** The text of the line under the table. Absent: the number of rows. */
   readonly about?: string;
-  /** Whether the line has the mark of rows that are not shown. Absent: it has while another page follows. */
+  /** Whether the line states that some rows are not shown. Absent: it does if another page follows. */
   readonly isCut?: boolean;
-  /** The content that is shown in place of the table when no filter is set and there is no row. */
+  /** Shown instead of the table if no filter is set and there are no rows. */
   readonly empty: ComponentChildren;
   readonly size?: number;
-  /** What the list still shows of a silent node, as the beginning of a sentence. Absent: no row depends on one node. */
+  /**
+   * What the list still shows of a silent node, as the beginning of a sentence. Absent: no row depends on a single
+   * node.
+   */
   readonly held?: string;
 };
 
-/** The table, or children in its place. Without `rows`, the table has the rows of the answer. */
+/** The table, or children that replace it. Without `rows`, the table shows the rows of the answer. */
 type ListTable<Row> =
   | (Omit<TableProps<Row>, 'rows' | 'none'> & { readonly rows?: readonly Row[]; readonly children?: undefined })
   | { readonly children: ComponentChildren; readonly columns?: undefined; readonly rows?: undefined };
 
-/** Returns the variables that request the page of a list which the URL names. */
+/** Returns the variables that request the page of a list that the URL names. */
 export function pageOf(values: UrlState['values'], size = PAGE_SIZE) {
   return { first: size, after: values['after'] ?? null };
 }
 
-/** Shows the list. The URL has the cursor of the shown page as `after`. */
+/** Shows the list. The cursor of the shown page is in the URL, as `after`. */
 export function List<Row>(props: ListProps<Row> & ListTable<Row>) {
   const { one, many, query, list, filters = [], bare, ownFilters = true, notices, empty, held } = props;
   const rows = props.rows ?? list?.nodes ?? [];
@@ -98,7 +103,7 @@ type PagerProps = {
   readonly isCut?: boolean;
   readonly first: string | null;
   readonly next: string | null;
-  /** The number of rows of the next page. Absent: the link says that reading goes on. */
+  /** The number of rows of the next page. Absent: it is unknown, and the link only offers to read on. */
   readonly size?: number;
 };
 
@@ -119,7 +124,7 @@ export function Pager({ children, isCut = false, first, next, size }: PagerProps
   );
 }
 
-/** Shows that no row matches the filter, names the filter, and offers to remove parts of it. */
+/** States that no row matches the filter, and offers to remove parts of the filter. */
 function NoMatch({ what, filters }: { readonly what: string; readonly filters: readonly Filter[] }) {
   const state = useUrlState();
   const set = filters.filter(({ name }) => state.values[name]);

@@ -1,45 +1,48 @@
-/** Keeps the rows of a list up to date. Known rows change in place; new ones wait until the user shows them. */
+/** Applies live changes to the rows of a list. Known rows change in place; new ones wait until the user shows them. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Query } from '../api/query.ts';
 import { whole } from './amounts.ts';
 import { Icon } from './icons.tsx';
 import { PAGE_SIZE } from './table.tsx';
 
-/** The time for which changes are collected before they are shown together, in milliseconds. */
+/** How long changes are collected before they are shown together, in milliseconds. */
 const GATHER_MS = 250;
-/** The most new rows that are counted, and changes that are kept for an awaited answer: pages stay open for hours. */
+/**
+ * The maximum number of new rows that are counted, and of changes that are kept for an awaited answer. It is needed
+ * because pages stay open for hours.
+ */
 const FRESH_MAX = 1_000;
 
 type LiveRows<Row> = {
-  /** The rows that were read, each in its latest known version. With `follow`, new rows come before them. */
+  /** The rows that were read, each in its latest known version. With `follow`, new rows precede them. */
   readonly rows: readonly Row[];
-  /** The number of rows that have appeared since the list was read and are not shown; counted up to `FRESH_MAX`. */
+  /** The number of rows that appeared since the list was read and are not shown yet, counted up to `FRESH_MAX`. */
   readonly fresh: number;
-  /** Adds one change. `isNew`: a row that the list does not show counts as new. */
+  /** Adds a change. `isNew`: whether a row that the list does not show counts as new. */
   readonly push: (row: Row, isNew: boolean) => void;
 };
 
 type LiveOptions<Row> = {
   readonly keyOf: (row: Row) => string;
-  /** The query that reads the rows. */
+  /** The query that has read the rows. */
   readonly query: Pick<Query<unknown>, 'loading' | 'sent'>;
-  /** Whether new rows are shown at once, the latest first. At most PAGE_SIZE rows are then shown. */
+  /** Whether new rows are shown at once, latest first. At most PAGE_SIZE rows are then shown. */
   readonly follow?: boolean;
 };
 
 type Changes<Row> = {
   readonly changed: ReadonlyMap<string, Row>;
-  /** The latest new rows by their keys, at most PAGE_SIZE. */
+  /** The latest new rows by key, at most PAGE_SIZE. */
   readonly latest: ReadonlyMap<string, Row>;
   readonly fresh: number;
 };
 
-/** Creates the store of changes that arrived since the list was read. */
+/** Creates an empty collection of the changes since the list was read. */
 function gathering<Row>() {
   return {
     changed: new Map<string, Row>(),
     latest: new Map<string, Row>(),
-    /** The keys of new rows, so that each row is counted once. */
+    /** The keys of new rows, so that each new row is counted once. */
     keys: new Set<string>(),
   };
 }
@@ -47,9 +50,9 @@ function gathering<Row>() {
 const NO_ROWS: readonly never[] = [];
 
 /**
- * Returns the rows with their live changes. When `read` is replaced, the changes that arrived before its request was
- * sent are dropped. Later ones are kept, because the relay may have read the rows before they happened. `read` is
- * undefined before the first answer.
+ * Returns the rows with their live changes. When `read` is replaced by a new answer, changes that arrived before its
+ * request was sent are dropped. Later changes are kept, because the relay may have read the rows before they happened.
+ * `read`: undefined before the first answer.
  */
 export function useLiveRows<Row>(
   read: readonly Row[] = NO_ROWS,
@@ -60,7 +63,7 @@ export function useLiveRows<Row>(
   const whileLoading = useRef(new Map<string, { readonly row: Row; readonly isNew: boolean }>());
   const known = useMemo(() => new Set(read.map(keyOf)), [read]);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
-  /** Returns whether the change concerns the list. */
+  /** Collects a change. Returns whether it concerns the list. */
   const gather = (row: Row, isNew: boolean): boolean => {
     const key = keyOf(row);
     const { changed, latest, keys } = gathered.current;
@@ -76,7 +79,7 @@ export function useLiveRows<Row>(
     const { changed, latest, keys } = gathered.current;
     setShown({ changed: new Map(changed), latest: new Map(latest), fresh: keys.size });
   };
-  // A layout effect runs at once, so that no change that arrives after this answer is dropped.
+  // A layout effect, because it runs at once: no change that arrives after this answer is dropped.
   useLayoutEffect(() => {
     gathered.current = gathering();
     for (const { row, isNew } of whileLoading.current.values()) gather(row, isNew);
@@ -102,7 +105,7 @@ export function useLiveRows<Row>(
   return { rows: [...[...shown.latest.values()].reverse(), ...rows].slice(0, PAGE_SIZE), fresh: 0, push };
 }
 
-/** Deletes the oldest entry of a map that has more than `max` entries. */
+/** Deletes the oldest entry if a map has more than `max` entries. */
 function boundSize<Key>(map: Map<Key, unknown>, max: number): void {
   const [oldest] = map.keys();
   if (map.size > max && oldest !== undefined) map.delete(oldest);
@@ -114,7 +117,7 @@ function nothing<Row>(): Changes<Row> {
 
 type NewBarProps = { readonly count: number; readonly one: string; readonly many: string; readonly onShow: () => void };
 
-/** Shows a bar above a list. A click on it shows the new rows, so that no row moves under the pointer before that. */
+/** Shows a bar above a list. A click on it shows the new rows. Until then, no row moves under the pointer. */
 export function NewBar({ count, one, many, onShow }: NewBarProps) {
   return (
     <>
@@ -131,7 +134,10 @@ export function NewBar({ count, one, many, onShow }: NewBarProps) {
   );
 }
 
-/** Returns the latest value that was neither null nor undefined: no update takes away what a person works on. */
+/**
+ * Returns the latest value that was neither null nor undefined, so that an update never removes what a person is
+ * working on.
+ */
 export function useLatest<Value>(value: Value | null | undefined): Value | null {
   const latest = useRef<Value | null>(null);
   if (value !== null && value !== undefined) latest.current = value;

@@ -1,24 +1,24 @@
-/** Loads parts of the console when they are first shown, and catches the failure of a page. */
+/** Loads parts of the console when they are first shown, and shows an error in place of a page that fails. */
 import { Component, type ComponentChildren, type ComponentType } from 'preact';
 import { lazy } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
-import { keep, recall } from '../kept-texts.ts';
+import { keep, recall } from '../browser-storage.ts';
 import { Notice } from './notices.tsx';
 import { Button } from './values.tsx';
 
-/** The pause before a file that could not be loaded is requested again, in milliseconds. */
+/** The delay before a file that could not be loaded is requested again, in milliseconds. */
 const LOAD_AGAIN_MS = 3_000;
 
 /**
- * Returns a component that is loaded when it is first shown. While its file cannot be loaded, `Failed` is shown in its
- * place, and the file is requested again at intervals. The promise of the component never rejects, because the router
- * would then keep the former page.
+ * Returns a component whose file is loaded when the component is first shown. While the file cannot be loaded, `Failed`
+ * is shown instead, and the file is requested again at intervals. The promise of the component never rejects, because
+ * the router would then keep showing the previous page.
  */
 export function loaded<Props extends object, Room>(
   load: () => Promise<Room>,
   pick: (room: Room) => ComponentType<Props>,
   Failed: ComponentType<Props>,
-  /** Called when the file could not be loaded again although the relay answers. */
+  /** Called when loading the file failed again although the relay answers. */
   onUseless: () => void = () => undefined,
 ) {
   let part: ComponentType<Props> | null = null;
@@ -26,7 +26,7 @@ export function loaded<Props extends object, Room>(
   let tries = 0;
   const read = async (): Promise<ComponentType<Props>> => {
     try {
-      // A browser remembers that the import of an address failed, so another address of the same file is imported.
+      // A browser remembers that the import of a URL failed, so the file is imported from another URL.
       const room: Room = await (url === null ? load() : import(/* @vite-ignore */ `${url}?again=${++tries}`));
       return (part = pick(room));
     } catch (error) {
@@ -53,14 +53,13 @@ export function loaded<Props extends object, Room>(
   return lazy(() => read().catch(() => Unloaded));
 }
 
-/** The least time between two automatic reloads, in milliseconds. */
+/** The minimum time between two automatic reloads, in milliseconds. */
 const RELOAD_MS = 60_000;
 const RELOADED = 'callboard:reloaded';
 
 /**
- * Loads the console again at the same address, because the relay was upgraded and its files have other names, or
- * because the browser remembers a file as failed. Does nothing while a dialog is open, or within RELOAD_MS of the last
- * time.
+ * Reloads the console at the same URL. This is needed if the relay was upgraded and its files have other names, or if
+ * the browser remembers a file as failed. Does nothing while a dialog is open, or within RELOAD_MS of the last reload.
  */
 export function reloadOnce(): void {
   const last = Number(recall('session', RELOADED) ?? 0);
@@ -69,7 +68,7 @@ export function reloadOnce(): void {
   location.reload();
 }
 
-/** Says what could not be shown, and offers to load the console again. */
+/** States what could not be shown, and offers to reload the console. */
 function FaultNotice({ children }: { readonly children: ComponentChildren }) {
   const act = <Button look="btn-s" text="Load again" onClick={() => location.reload()} />;
   return (
@@ -90,7 +89,10 @@ export function LoadFault({ what }: { readonly what: string }) {
 
 type BoundaryProps = { readonly children: ComponentChildren; readonly place: string };
 
-/** Shows that the page inside it failed, in place of a blank page, until `place` changes, such as to another URL. */
+/**
+ * Shows an error instead of a blank page if the page inside it fails. It tries again when `place` changes, for example
+ * to another URL.
+ */
 export class Boundary extends Component<BoundaryProps, { readonly failed: string | null }> {
   override state: { readonly failed: string | null } = { failed: null };
 

@@ -8,7 +8,7 @@ import { outage } from './page.tsx';
 import { Prose } from './payload.tsx';
 import { Pips } from './shapes.tsx';
 import { Button } from './values.tsx';
-import { sentenceCase } from './words.ts';
+import { sentenceCase } from './text-format.ts';
 import { clockAt, zoneName } from './zones.ts';
 
 type NoticeProps = {
@@ -29,10 +29,12 @@ export function Notice({ mark, look, role = look === 'error' ? 'alert' : 'note',
   );
 }
 
-/** Says what failed and how old the shown answer is. Shows nothing without an error, or for a refused token. */
+/**
+ * States what failed and how old the shown answer is. Shows nothing if there is no error, or if the token was refused.
+ */
 export function ErrorNotice({ query, what }: { readonly query: Query<unknown>; readonly what: string }) {
   const { error, asOf, again, loading } = query;
-  // The bar in the frame says that the relay does not answer, and the page keeps what it shows.
+  // The frame already shows that the relay does not answer, and the page keeps its content.
   const isSaid = error?.code === 'unreachable' && outage.value !== null;
   if (!error || error.code === 'unauthenticated' || isSaid) return null;
   const act = <Button look="btn-s" text="Try again" onClick={again} aria-disabled={loading} />;
@@ -45,7 +47,7 @@ export function ErrorNotice({ query, what }: { readonly query: Query<unknown>; r
   );
 }
 
-/** The codes of errors whose message would say the title again. */
+/** The codes of errors whose message would only repeat the title. */
 const SAID_BY_TITLE: readonly string[] = ['unreachable', 'store_unavailable'];
 
 function titleOf(code: string, what: string): string {
@@ -60,7 +62,7 @@ type ActErrorProps = {
   readonly error: { readonly code: string; readonly message: string } | null;
 };
 
-/** Shows the error of an act, such as a refusal. Shows nothing without an error. */
+/** Shows the error of an operation, such as a refusal; nothing if there is no error. */
 export function ActError({ title, error }: ActErrorProps) {
   if (error === null) return null;
   return (
@@ -74,7 +76,7 @@ export function Information({ children }: { readonly children: ComponentChildren
   return <Notice mark="info">{children}</Notice>;
 }
 
-/** Returns what an answer lacks, as a sentence. Null if it lacks nothing, or only what `named` nodes hold. */
+/** Returns a sentence about what an answer lacks. Null if it lacks nothing, or only data of the nodes in `named`. */
 function cutText(completeness: CompletenessPartFragment, named: readonly string[] = []): string | null {
   const lacking = completeness.sources.filter(({ complete }) => !complete);
   const shown = lacking.filter(({ reason, nodeId }) => reason !== 'NODE_SILENT' || !named.includes(nodeId ?? ''));
@@ -103,7 +105,7 @@ function cutText(completeness: CompletenessPartFragment, named: readonly string[
 
 type CutProps = {
   readonly completeness: CompletenessPartFragment | undefined;
-  /** The silent nodes that the page names elsewhere. */
+  /** The silent nodes that the page already names elsewhere. */
   readonly named?: readonly string[];
 };
 
@@ -114,11 +116,11 @@ export function CutNotice({ completeness, named }: CutProps) {
 
 type EmptyProps = {
   readonly title: string;
-  /** A sentence or two. */
+  /** One or two sentences. */
   readonly children: ComponentChildren;
   /** What is shown below the text. */
   readonly below?: ComponentChildren;
-  /** The picture: an icon, or four bars that are empty (`none`: there is nothing) or full (`all`: a good end). */
+  /** The picture: an icon, or four bars that are empty (`none`: nothing exists) or full (`all`: a good result). */
   readonly mark?: 'none' | 'all' | IconName;
   readonly acts?: ComponentChildren;
 };
@@ -135,7 +137,7 @@ export function Empty({ title, children, below, mark = 'none', acts }: EmptyProp
   );
 }
 
-/** Takes the place of a page until its first answer arrives, so that nothing moves later. */
+/** Shown instead of a page until its first answer arrives, so that nothing moves later. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <p class="quiet" role="status">

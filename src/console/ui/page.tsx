@@ -1,4 +1,4 @@
-/** Shows the parts of a page: its head, sections, figures, and what takes the place of rows. */
+/** Shows the parts that pages have in common: headings, sections, facts, figures, views, and buttons of operations. */
 import { computed, signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId } from 'preact/hooks';
@@ -9,26 +9,29 @@ import { now } from '../api/visible.ts';
 import { clientHref } from '../base.ts';
 import { useKeys } from './keys.ts';
 import { Button } from './values.tsx';
-import { nameClass } from './words.ts';
+import { nameClass } from './text-format.ts';
 import { clockAt, zoneName } from './zones.ts';
 
-/** The name of the environment, which the relay writes into the page; empty if the setting LABEL gives none. */
+/**
+ * The name of the environment, from the relay's setting LABEL, which the relay writes into the page; empty if it is not
+ * set.
+ */
 export const label: string = document.querySelector<HTMLMetaElement>('meta[name="callboard-label"]')?.content ?? '';
 
-/** The heading of the page that is shown; empty before the first one. */
+/** The heading of the current page; empty before the first page. */
 export const pageTitle = signal('');
 
 export type Crumbs = readonly { readonly href: string; readonly text: string }[];
 
 type PageHeadProps = {
   readonly title: string;
-  /** A sentence that says what the page shows. */
+  /** A sentence about what the page shows. */
   readonly children?: ComponentChildren;
   readonly acts?: ComponentChildren;
   readonly crumbs?: Crumbs;
 };
 
-/** Shows the head of a page, and names the page in `pageTitle`. */
+/** Shows the heading of a page, and stores it in `pageTitle`. */
 export function PageHead({ title, children, acts, crumbs }: PageHeadProps) {
   useEffect(() => {
     pageTitle.value = title;
@@ -94,7 +97,7 @@ export function Facts({ rows }: { readonly rows: readonly (readonly [string, Com
   );
 }
 
-/** Shows what a client sent about itself or about a part of it. Shows nothing without it. */
+/** Shows the metadata that a client sent about itself or about a part of it; nothing if there is none. */
 export function Metadata({ value }: { readonly value: unknown }) {
   if (value === null) return null;
   return (
@@ -107,10 +110,10 @@ export function Metadata({ value }: { readonly value: unknown }) {
 type Figure = {
   readonly name: string;
   readonly value: string;
-  /** The unit, which is written smaller behind the value. */
+  /** The unit, which is shown smaller after the value. */
   readonly unit?: string;
   readonly about?: string;
-  /** Whether the value is one that must not be missed. */
+  /** Whether the value must be noticed. */
   readonly isOver?: boolean;
 };
 
@@ -135,7 +138,7 @@ type View = {
   readonly name: string;
   readonly href: string;
   readonly isCurrent: boolean;
-  /** How many rows the view has, as text. */
+  /** The number of rows of the view, as text. */
   readonly count?: string | undefined;
 };
 
@@ -153,17 +156,20 @@ export function Views({ label: what, views }: { readonly label: string; readonly
   );
 }
 
-/** The time for which the stream may be broken before that counts as an outage, in milliseconds. */
+/** How long the stream may be broken before that counts as an outage, in milliseconds. */
 const BROKEN_MS = 3_000;
 
-/** The outage that the frame shows: since when the relay does not answer, or sends no events. Null: there is none. */
+/**
+ * The outage that the frame shows: the time since which the relay does not answer, or sends no events. Null: there is
+ * none.
+ */
 export const outage = computed(() => {
   if (silentSince.value !== null) return { since: silentSince.value, isSilent: true };
   const since = liveState.value === 'broken' ? brokenSince.value : null;
   return since !== null && now.value - since >= BROKEN_MS ? { since, isSilent: false } : null;
 });
 
-/** Returns why acts cannot be sent now; undefined if they can. */
+/** Returns why no operation can be sent now; undefined if operations can be sent. */
 export function whyNoActs(): string | undefined {
   const { value } = outage;
   if (value === null || !value.isSilent) return undefined;
@@ -173,12 +179,12 @@ export function whyNoActs(): string | undefined {
 type ActButtonProps = {
   readonly children: ComponentChildren;
   readonly onClick: () => void;
-  /** The classes besides `btn`. */
+  /** CSS classes in addition to `btn`. */
   readonly class?: string;
   readonly label?: string;
 };
 
-/** Shows the button of an act. While the relay does not answer, the button does nothing and says why. */
+/** Shows the button of an operation. While the relay does not answer, the button does nothing and states why. */
 export function ActButton({ children, onClick, class: classes = '', label: said }: ActButtonProps) {
   const why = whyNoActs();
   return (
@@ -196,9 +202,7 @@ export function ActButton({ children, onClick, class: classes = '', label: said 
   );
 }
 
-// Shows notices about an answer: errors, missing rows and silent nodes.
-
-/** Shows that a value is absent: an en dash, with the reason as title and for screen readers. */
+/** Shows that a value is absent: an en dash, with the reason as tooltip and for screen readers. */
 export function Nil({ why }: { readonly why: string }) {
   return (
     <span class="nil" title={why}>
@@ -208,12 +212,12 @@ export function Nil({ why }: { readonly why: string }) {
   );
 }
 
-/** Shows a count, in a quiet colour when it is 0. */
+/** Shows a count, in a quiet colour if it is 0. */
 export function Count({ value, text }: { readonly value: number; readonly text?: string }) {
   return value === 0 ? <span class="nil">0</span> : <>{text ?? value}</>;
 }
 
-/** Shows a link such as `alice / kiosk-1`, which leads to the client. */
+/** Shows a link such as `alice / kiosk-1` to the page of a client. */
 export function ClientLink(id: { readonly userId: string; readonly clientId: string }) {
   return (
     <a href={clientHref(id)} class={nameClass(id.userId, id.clientId)}>
@@ -224,7 +228,7 @@ export function ClientLink(id: { readonly userId: string; readonly clientId: str
   );
 }
 
-/** Shows the time of the oldest answer of a page that no event updates. The key `r` sends all requests again. */
+/** Shows the time of the oldest answer on a page that no event updates. The key `r` repeats all requests. */
 export function AsOf({ queries }: { readonly queries: readonly Query<unknown>[] }) {
   const times = queries.flatMap(({ asOf }) => asOf ?? []);
   const refresh = (): void => queries.forEach((query) => query.again());

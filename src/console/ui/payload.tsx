@@ -1,16 +1,16 @@
-/** Shows payloads and faults as text. */
+/** Shows payloads, sentences and faults as text. */
 import { useState } from 'preact/hooks';
 import { Icon } from './icons.tsx';
 import { CopyButton, Button } from './values.tsx';
 import { bytes } from './amounts.ts';
 
-/** Shows a sentence of the relay or of a client, with code where it has backquotes. */
+/** Shows a sentence of the relay or of a client, in which text between backquotes is code. */
 export function Prose({ text }: { readonly text: string }) {
   const parts = text.split(/`([^`\n]+)`/);
   return <>{parts.map((part, at) => (at % 2 === 0 ? part : <code key={at}>{part}</code>))}</>;
 }
 
-/** Says what is wrong with what a person typed. */
+/** Shows what is wrong with a person's input. */
 export function Fault({ text, isAlert = true }: { readonly text: string; readonly isAlert?: boolean }) {
   return (
     <p class="err" role={isAlert ? 'alert' : undefined}>
@@ -20,7 +20,7 @@ export function Fault({ text, isAlert = true }: { readonly text: string; readonl
   );
 }
 
-/** The number of characters of a long text that are shown until the user asks for all of it. */
+/** The number of characters of a long text that are shown until the user asks for the whole text. */
 const SHOWN_CHARS = 16 * 1024;
 
 export function Payload({ text, what }: { readonly text: string; readonly what: string }) {
@@ -48,7 +48,7 @@ export function Payload({ text, what }: { readonly text: string; readonly what: 
   );
 }
 
-/** Returns the same JSON tokens with line breaks and spaces between them. It changes no number and no text. */
+/** Returns the same JSON tokens with line breaks and spaces between them. No number and no text is changed. */
 function layOut(text: string): string {
   let depth = 0;
   let inText = false;

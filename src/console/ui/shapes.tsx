@@ -1,4 +1,4 @@
-/** Draws the shapes of states, on a grid of 14. Colour is never the only sign of a state. */
+/** Draws the shapes of states on a grid of 14. Colour is never the only sign of a state. */
 import type { JSX } from 'preact';
 
 const SHAPES = {
@@ -65,7 +65,7 @@ export function Shape({ name }: { readonly name: ShapeName }) {
   );
 }
 
-/** Draws four bars, of which `filled` (0 to 4) are filled: those up to the last proven stage. */
+/** Draws four bars, of which the first `filled` (0 to 4) are filled: those up to the last proven stage. */
 export function Pips({ filled, wide = false }: { readonly filled: number; readonly wide?: boolean }) {
   const bars = [0, 1, 2, 3].map((bar) =>
     bar < filled ? (
@@ -81,7 +81,7 @@ export function Pips({ filled, wide = false }: { readonly filled: number; readon
   );
 }
 
-/** Draws the mark of Callboard: three solid bars, and a dashed one for what is not proven. */
+/** Draws the logo of Callboard: three solid bars, and a dashed one for what is not proven. */
 export function Mark() {
   return (
     <svg viewBox="0 0 20 16" aria-hidden="true">

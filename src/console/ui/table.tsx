@@ -1,15 +1,15 @@
 /**
- * Shows tables, which become cards on a phone, with a keyboard cursor that opens rows and a mark for rows whose state
- * is only the last recorded one.
+ * Shows tables, which become cards on a phone. A keyboard cursor opens rows, and rows whose state is only the last
+ * recorded one have a mark.
  */
 import { Component, type ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from './keys.ts';
-import { nameClass } from './words.ts';
+import { nameClass } from './text-format.ts';
 import { zoneName } from './zones.ts';
 
-/** The number of rows on one page of a list: enough to fill a screen, few enough that the page stays quick. */
+/** The number of rows on one page of a list: enough to fill a screen, and few enough that the page stays fast. */
 export const PAGE_SIZE = 40;
 
 export type Column<Row> = {
@@ -19,7 +19,10 @@ export type Column<Row> = {
   /** Whether the column has times of day. Its heading then names their zone. */
   readonly isTime?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
-  /** The CSS classes: `r` for figures, `c-1` to `c-9` for the place on a card, `c-off` to hide it on a narrow page. */
+  /**
+   * The CSS classes: `r` for figures, `c-1` to `c-9` for the position on a card, `c-off` to hide the column on a narrow
+   * page.
+   */
   readonly class?: string;
   /** The label that a card shows before the value. */
   readonly label?: string;
@@ -29,27 +32,27 @@ export type Column<Row> = {
 
 type Cell<Row> = Column<Row>['cell'];
 
-/** Returns a column by its heading, the classes of its cells, and what a cell shows. */
+/** Returns a column with this heading, these CSS classes for its cells, and this content of a cell. */
 export function column<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
   return { head, class: classes, cell };
 }
 
-/** A column whose cards show the heading before the value. */
+/** Returns a column whose cards show the heading before the value. */
 export function labelled<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
   return { ...column(head, classes, cell), label: head.toLowerCase() };
 }
 
-/** The column that names the row. */
+/** Returns the column with the name of the row. */
 export function nameColumn<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
   return { ...column(head, classes, cell), names: true };
 }
 
-/** A column of times of day. */
+/** Returns a column of times of day. */
 export function timeColumn<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
   return { ...column(head, classes, cell), isTime: true };
 }
 
-/** A column whose heading only screen readers read. */
+/** Returns a column whose heading is only for screen readers. */
 export function quietColumn<Row>(head: string, classes: string, cell: Cell<Row>): Column<Row> {
   return { ...column(head, classes, cell), quietHead: true };
 }
@@ -59,15 +62,18 @@ export type TableProps<Row> = {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** The page that a click on a row opens, or Enter for the row under the cursor. Absent: none, and no cursor. */
+  /**
+   * Returns the page that opens by a click on the row, or by Enter if the row is under the cursor. Absent: rows open no
+   * page, and there is no cursor.
+   */
   readonly hrefOf?: ((row: Row) => string) | undefined;
   readonly isRecorded?: (row: Row) => boolean;
   /**
-   * The look of the table. `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet.
-   * `figures`: it stays a table on a phone.
+   * The appearance of the table. `mid`: all rows have the same height. `two-lines`: a row has two lines on a tablet.
+   * `figures`: the table does not become cards on a phone.
    */
   readonly look?: keyof typeof LOOKS;
-  /** The sentence that is shown in place of a table without rows. Absent: the heads of its columns are. */
+  /** The sentence shown instead of a table without rows. Absent: the headings are shown. */
   readonly none?: string;
 };
 
@@ -121,7 +127,9 @@ type TableRowProps<Row> = {
   readonly row: Row;
 };
 
-/** A row that is rendered again only when it changed: a live list changes a few rows several times a second. */
+/**
+ * A row that is rendered again only if it has changed, because a live list changes a few rows several times a second.
+ */
 class TableRow<Row> extends Component<TableRowProps<Row>> {
   override shouldComponentUpdate(next: TableRowProps<Row>): boolean {
     const { row, columns, class: classes } = this.props;
@@ -139,7 +147,7 @@ class TableRow<Row> extends Component<TableRowProps<Row>> {
   }
 }
 
-/** Returns the classes for the column's heading: its alignment, and whether a narrow page hides it. */
+/** Returns the CSS classes for a column's heading: its alignment, and whether a narrow page hides the column. */
 function headClass(classes: string): string {
   return classes
     .split(' ')
@@ -164,8 +172,8 @@ function TableCell<Row>({ column, row }: { readonly column: Column<Row>; readonl
 }
 
 /**
- * Keeps a cursor over the rows: the keys `j` and `k` move it, Enter opens its row, as a click on a row does. The cursor
- * stays on its row when other rows are added or removed.
+ * Keeps a cursor on a row: the keys `j` and `k` move it, and Enter opens the row, as a click does. The cursor stays on
+ * its row when other rows are added or removed.
  */
 function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: Pick<TableProps<Row>, 'keyOf' | 'hrefOf'>) {
   const [key, setKey] = useState<string | null>(null);
@@ -185,7 +193,7 @@ function useCursor<Row>(rows: readonly Row[], { keyOf, hrefOf }: Pick<TableProps
   const onClick = (event: MouseEvent): void => {
     const { target } = event;
     if (!hrefOf || !(target instanceof Element) || target.closest('a, button, input, select, summary')) return;
-    // Text that was selected with the pointer is meant to be copied.
+    // Not a click if text was selected with the pointer, because the user wants to copy it.
     if (event.button > 1 || document.getSelection()?.isCollapsed === false) return;
     const clicked = target.closest('tr')?.dataset['key'];
     const row = rows.find((candidate) => keyOf(candidate) === clicked);

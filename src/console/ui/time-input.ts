@@ -1,10 +1,10 @@
-/** Reads times as people write them: in UTC, with or without a day. */
+/** Reads times as people write them: in UTC by default, with or without a day. */
 
 const DAY_MS = 86_400_000;
 
 /**
  * Reads `2026-11-21T14:31`, `2026-11-21` or `14:31:12` as UTC, unless the text names another zone. A time without a day
- * is the latest one that is not after `now`. Returns epoch milliseconds; null if the text is not a time.
+ * means the latest such time that is not after `now`. Returns epoch milliseconds; null if the text is not a time.
  */
 export function readTime(text: string, now: number): number | null {
   if (/^\d\d:\d\d(:\d\d)?$/.test(text)) {
@@ -16,7 +16,7 @@ export function readTime(text: string, now: number): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Returns the time of a filter in the form that the relay reads; null without one, and for a text that is no time. */
+/** Returns the time of a filter in the form that the relay reads; null if there is none or the text is not a time. */
 export function timeOfFilter(text: string | undefined): string | null {
   const ms = text === undefined ? null : readTime(text, Date.now());
   return ms === null ? null : new Date(ms).toISOString();

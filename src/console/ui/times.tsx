@@ -1,4 +1,4 @@
-/** Shows times: exact in the chosen zone, or relative to now. */
+/** Shows times: exactly in the chosen zone, or relative to now. */
 import type { ComponentChildren } from 'preact';
 import { now } from '../api/visible.ts';
 import { age } from './amounts.ts';
@@ -6,7 +6,7 @@ import { bothTimes, clock, day, exactClock, isSameDay, shortDay } from './zones.
 
 type At = { readonly at: string };
 
-/** Marks a text as a time. The title has the exact one, in UTC and in the zone of the browser. */
+/** Marks a text as a time. The tooltip has the exact time, in UTC and in the zone of the browser. */
 function Timed({ at, children }: At & { readonly children: ComponentChildren }) {
   return (
     <time dateTime={at} title={bothTimes(at)}>
@@ -26,7 +26,7 @@ export function Time({ at, exact = false }: At & { readonly exact?: boolean }) {
   );
 }
 
-/** Shows a time with its day and year, because it may be years away: `21 November 2026, 14:31:12`. */
+/** Shows a time with its day and year, for times that may be years away: `21 November 2026, 14:31:12`. */
 export function DayTime({ at }: At) {
   return (
     <Timed at={at}>
@@ -35,7 +35,7 @@ export function DayTime({ at }: At) {
   );
 }
 
-/** Shows an age such as `9 s ago`, which follows the clock. */
+/** Shows the age of a time, such as `9 s ago`. It is updated each second. */
 export function Ago({ at }: At) {
   return (
     <Timed at={at}>
@@ -44,7 +44,7 @@ export function Ago({ at }: At) {
   );
 }
 
-/** Shows an age as text. It is a component of its own, so that only this text is rendered each second. */
+/** Shows an age as text. It is a separate component, so that only this text is rendered again each second. */
 function AgoText({ at }: At) {
   return <>{age(now.value - Date.parse(at))} ago</>;
 }
@@ -69,7 +69,7 @@ export function Until({ at }: At) {
   return <Timed at={at}>{left > 0 ? `in ${age(left)}` : `${age(-left)} ago`}</Timed>;
 }
 
-/** Shows how long something has lasted since `at`, such as `1.1 s`. The caller adds words such as `so far`. */
+/** Shows the time since `at`, such as `1.1 s`. The caller adds words such as `so far`. */
 export function Since({ at }: At) {
   return <>{age(now.value - Date.parse(at))}</>;
 }

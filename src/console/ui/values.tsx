@@ -1,10 +1,10 @@
-/** Shows single values: states, names and ids, with buttons that copy them. */
+/** Shows single values: states, names and ids, and buttons that copy them. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ConnectionStatus, Outcome, Stage } from '../../../generated/console.ts';
 import { Icon } from './icons.tsx';
 import { type ShapeName, Shape, Pips } from './shapes.tsx';
-import { nameClass, shortId } from './words.ts';
+import { nameClass, shortId } from './text-format.ts';
 
 type Look = { readonly shape: ShapeName; readonly word: string };
 
@@ -16,7 +16,7 @@ const OUTCOMES: Readonly<Record<Outcome, Look>> = {
   OUTCOME_UNKNOWN: { shape: 'unknown', word: 'Outcome unknown' },
 };
 
-/** The order in which outcomes are listed: the normal end first, the ones that need a person last. */
+/** The order in which outcomes are listed: the normal one first, and those that need a person last. */
 export const OUTCOME_ORDER: readonly Outcome[] = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED', 'OUTCOME_UNKNOWN'];
 
 const STAGES: Readonly<Record<Stage, { readonly bars: number; readonly word: string }>> = {
@@ -63,16 +63,16 @@ export function StageMark({ stage }: { readonly stage: Stage }) {
   );
 }
 
-/** Shows the state of a command: its outcome, or the last stage that is proven. */
+/** Shows the state of a command: its outcome, or the last proven stage. */
 export function CommandMark({ stage, outcome }: { readonly stage: Stage; readonly outcome: Outcome | null }) {
   return outcome === null ? <StageMark stage={stage} /> : <OutcomeMark outcome={outcome} />;
 }
 
 type ConnectionProps = {
   readonly status: ConnectionStatus;
-  /** Whether the status is the last recorded one, because the node of the connection is silent. */
+  /** Whether the status is only the last recorded one, because the connection's node is silent. */
   readonly recorded: boolean;
-  /** Whether the client reconnects so often that being connected says little. */
+  /** Whether the client reconnects often, so that a connected link means little. */
   readonly isUnstable?: boolean;
 };
 
@@ -84,7 +84,7 @@ export function ConnectionMark({ status, recorded, isUnstable = false }: Connect
 
 type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'class'> & { readonly text: string; readonly look?: string };
 
-/** Shows a button with a text. `look`: its classes besides `btn`. */
+/** Shows a button with a text. `look`: CSS classes in addition to `btn`. */
 export function Button({ text, look = '', ...button }: ButtonProps) {
   return (
     <button class={`btn ${look}`} type="button" {...button}>
@@ -109,10 +109,10 @@ export function LinkButton({ text, look = '', ...link }: LinkProps) {
   );
 }
 
-/** The time for which the button shows that it has copied, in milliseconds. */
+/** How long the button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1_500;
 
-/** Returns what copies a text, and the label of its button, which says for a while how it went. */
+/** Returns a function that copies a text, and the label of its button, which shows the result for a short time. */
 function useCopy(idle: string) {
   const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
   const copy = (text: string): void => {
@@ -126,7 +126,7 @@ function useCopy(idle: string) {
   return { label, isCopied: state === 'copied', copy };
 }
 
-/** Shows a button that copies `text`. `what` names the text for screen readers: "Copy command id". */
+/** Shows a button that copies `text`. `what`: names the text for screen readers, as in "Copy command id". */
 export function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
   const { label, isCopied, copy } = useCopy(`Copy ${what}`);
   return (
@@ -136,7 +136,9 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
   );
 }
 
-/** Shows the button that copies the address of the view: filters, windows of time and pages of lists are in it. */
+/**
+ * Shows the button that copies the URL of the view, which contains the filters, the time window and the page of a list.
+ */
 export function CopyLink() {
   const { label, isCopied, copy } = useCopy('Copy link');
   return (
@@ -154,7 +156,10 @@ export function CopyAction({ text, children, isSmall = false }: CopyActionProps)
   return <Button look={isSmall ? 'btn-s' : ''} text={label} onClick={() => copy(text())} />;
 }
 
-/** Copies a text. Without a secure origin there is no clipboard: the text is selected and copied as a user would. */
+/**
+ * Copies a text. Without a secure origin there is no clipboard API, so the text is selected and copied as a user would
+ * do it.
+ */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
@@ -176,7 +181,7 @@ export function NameLink({ href, text }: { readonly href: string; readonly text:
   );
 }
 
-/** Shows the end of an id, with the whole id as title. */
+/** Shows the end of an id, with the whole id as tooltip. */
 export function ShortId({ id, href }: { readonly id: string; readonly href?: string | null }) {
   return href ? (
     <a class="id" href={href} title={id}>
@@ -200,7 +205,7 @@ export function FullId({ id, what }: { readonly id: string; readonly what: strin
 
 type CopyLineProps = { readonly text: string; readonly what?: string };
 
-/** Shows lines to copy. `what` names them for screen readers. */
+/** Shows lines to copy. `what`: names them for screen readers. */
 export function CopyLine({ text, what = 'this' }: CopyLineProps) {
   return (
     <div class="copy-line">

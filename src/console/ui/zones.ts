@@ -1,10 +1,10 @@
-/** Writes times in the zone that the user has chosen: UTC, or the zone of the browser. */
+/** Formats times in the zone that the user has chosen: UTC, or the zone of the browser. */
 import { signal } from '@preact/signals';
-import { keep, recall } from '../kept-texts.ts';
+import { keep, recall } from '../browser-storage.ts';
 
 const ZONE = 'callboard:zone';
 
-/** Whether times are shown in the zone of the browser. The browser stores the choice. */
+/** Whether times are shown in the zone of the browser. The choice is stored in the browser. */
 export const isLocalTime = signal(recall('local', ZONE) === 'local');
 
 export function chooseZone(isLocal: boolean): void {
@@ -12,10 +12,10 @@ export function chooseZone(isLocal: boolean): void {
   keep('local', ZONE, isLocal ? 'local' : null);
 }
 
-/** Returns the name of the chosen zone, as it follows a time. */
+/** Returns the name of the chosen zone, to be shown after a time. */
 export const zoneName = (): string => (isLocalTime.value ? 'local' : 'UTC');
 
-/** Returns a time in the form of a time in UTC, with the digits of the zone of the browser. */
+/** Returns a time in the form of a UTC time, but with the digits of the browser's zone. */
 function localDigits(iso: string): string {
   const at = new Date(iso);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString();
@@ -42,11 +42,11 @@ const MONTHS = 'January February March April May June July August September Octo
 const dayText = (digits: string): string =>
   `${Number(digits.slice(8, 10))} ${MONTHS[Number(digits.slice(5, 7)) - 1]} ${digits.slice(0, 4)}`;
 
-/** Whether two times are of the same day. */
+/** Whether two times are on the same day of the chosen zone. */
 export const isSameDay = (one: string, other: string): boolean =>
   digitsOf(one).slice(0, 10) === digitsOf(other).slice(0, 10);
 
-/** Returns the exact time in both zones, each with its day. */
+/** Returns the exact time in UTC and in the browser's zone, each with its day. */
 export function bothTimes(iso: string): string {
   const local = localDigits(iso);
   return [`${exactTime(iso)} UTC`, `${exactTime(local)} local`].join('\n');

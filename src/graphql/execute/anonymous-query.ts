@@ -1,4 +1,4 @@
-/** Limits what may be executed without a token. */
+/** Decides which documents may be executed without a token. */
 import { GraphQLError, Kind, OperationTypeNode, parse, type DefinitionNode, type DocumentNode } from 'graphql';
 import { fail } from '../../core/errors.ts';
 import { ANONYMOUS_INTROSPECTION_CHARS, ANONYMOUS_QUERY_CHARS } from '../../core/limits.ts';
@@ -8,9 +8,9 @@ import { rootFields } from '../selection.ts';
 export type Introspection = 'admin' | 'all' | 'off';
 
 /**
- * Checks that a document may be executed without a token: a query of `__typename` and, where introspection is open to
- * all, of the schema. Throws `unauthenticated` for every other text, valid or not. The document is not validated, and a
- * text longer than such a query needs is not parsed.
+ * Checks that a document may be executed without a token: only a query of `__typename`, and of the schema if
+ * introspection is open to all. Throws `unauthenticated` for every other text, valid or not. The document is not
+ * validated, and a text that is longer than such a query needs is not parsed.
  */
 export function requireAnonymousQuery(query: string, introspection: Introspection): void {
   const longest = introspection === 'all' ? ANONYMOUS_INTROSPECTION_CHARS : ANONYMOUS_QUERY_CHARS;

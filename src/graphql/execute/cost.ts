@@ -1,6 +1,6 @@
 /**
- * Computes the maximum cost of an operation before it runs, and what to request instead if it is too high. executor.ts
- * refuses such an operation.
+ * Computes the maximum cost of an operation before it runs, and advises what to request instead if the cost is too
+ * high.
  */
 import {
   GraphQLError,
@@ -36,19 +36,19 @@ import { isObject } from '../writer/objects.ts';
 
 export type Costs = ReturnType<typeof createCosts>;
 
-/** The most costs that are remembered for one operation, each for other variables. */
+/** The maximum number of costs that are cached for one operation, each for other variables. */
 const REMEMBERED = 100;
-/** The most characters of the key of a remembered cost. */
+/** The maximum length of the cache key of a cost. */
 const KEY_CHARS = 500;
-/** How many items are counted for a list whose field declares no number. */
+/** The number of items that are assumed for a list whose field declares no number. */
 const LIST_ITEMS = 10;
 
 /**
- * Creates the functions that compute the maximum cost of an operation before it runs. The cost follows from the costs
- * that the fields declare, from the rows that filters may scan, and from the requested sizes of lists: a page counts
- * what it selects of each row (the fields with the extension `perRow`) as often as it may have rows, and the rest once.
- * A cost that cannot be computed is Infinity. Of the requester, only one fact affects the cost: whether it is an
- * administrator. Fields that only administrators may read cost others next to nothing.
+ * Creates the functions that compute the maximum cost of an operation before it runs. The cost is derived from the
+ * costs that the fields declare, from the rows that filters may scan, and from the requested sizes of lists. In a page,
+ * a field with the extension `perRow` counts once for each row that the page may have, and every other field counts
+ * once. A cost that cannot be computed is Infinity. The only fact about the requester that affects the cost is whether
+ * it is an administrator. For others, fields that only administrators may read cost next to nothing.
  */
 export function createCosts(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const fragments = fragmentsOf(document);
@@ -76,7 +76,10 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
       if (whole !== null) known.set(whole, cost);
       return cost;
     },
-    /** Returns why the cost cannot be computed: the error of an argument that does not fit; null if it can be. */
+    /**
+     * Returns the error of an argument that does not fit, because of which the cost cannot be computed; null if the
+     * cost can be computed.
+     */
     fault(variables: VariableValues, requester: Principal | null): GraphQLError | null {
       const root = schema.getRootType(operation.operation);
       if (!root) return null;
@@ -88,7 +91,7 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
         return error instanceof GraphQLError ? error : null;
       }
     },
-    /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
+    /** Returns what to request instead so that the cost is at most `most`; null if no single change suffices. */
     advice(variables: VariableValues, requester: Principal | null, most: number): string | null {
       const noted: Noted = { pages: new Map(), scans: new Map() };
       const cost = computed(variables, requester, noted);
@@ -97,12 +100,12 @@ export function createCosts(schema: GraphQLSchema, document: DocumentNode, opera
   };
 }
 
-/** Pages and scans by the path of their field, with what they add to the cost of the operation. */
+/** What pages and scans add to the cost of the operation, by the path of their field. */
 type Noted = { readonly pages: Map<string, { rows: number; eachRow: number }>; readonly scans: Map<string, number> };
 
 /**
- * Returns the single change with which the operation can fit into `most`: a shorter page or a narrower filter. Chooses
- * the one whose field adds most to the cost; null if no single change is enough.
+ * Returns the single change that makes the operation fit into `most`: a shorter page or a narrower filter. Of several,
+ * it returns the one for the field that adds most to the cost. Null if no single change suffices.
  */
 function adviceOf({ pages, scans }: Noted, cost: number, most: number): string | null {
   const shorter = [...pages].flatMap(([path, { rows, eachRow }]) => {
@@ -118,7 +121,10 @@ function adviceOf({ pages, scans }: Noted, cost: number, most: number): string |
   return best?.says ?? null;
 }
 
-/** How often a field is resolved, and the rows of the page around it. */
+/**
+ * Describes where a field stands: the path and how often the field is resolved, and the number of rows of the page
+ * around it.
+ */
 type Around = { readonly path: string; readonly times: number; readonly rows: number };
 const OUTSIDE: Around = { path: '', times: 1, rows: 1 };
 
@@ -127,9 +133,9 @@ type Costing = {
   readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly variables: VariableValues;
   readonly requester: Principal | null;
-  /** Receives the pages and scans; null: only the cost is computed. */
+  /** Collects the pages and scans of the operation; null: only the cost is computed. */
   readonly noted: Noted | null;
-  /** The costs of selections that were computed, so that a fragment that is spread often is computed once. */
+  /** The costs of selections computed so far, so that a fragment that is spread often is computed only once. */
   readonly sums: Map<SelectionSetNode, Map<string, number>>;
 };
 
@@ -194,7 +200,10 @@ class Walk {
     return declared.own + declared.scan + below * Math.max(each, 0);
   }
 
-  /** Returns what a field declares: its own cost, the cost of the rows that it scans, and its items; null: none. */
+  /**
+   * Returns what a field declares: its own cost, the cost of the rows that it scans, and its number of items (null:
+   * none declared).
+   */
   #declared(field: GraphQLField<unknown, unknown>, node: FieldNode): Declared {
     const { complexity } = field.extensions;
     const { requester, variables } = this.#of;
@@ -212,7 +221,10 @@ class Walk {
   }
 }
 
-/** Computes a field's declaration. If the arguments do not fit, throws a GraphQLError that names the field. */
+/**
+ * Calls the function with which a field computes its declaration. Throws a GraphQLError that names the field if the
+ * arguments do not fit.
+ */
 function computedFrom(
   complexity: (...args: readonly unknown[]) => unknown,
   args: unknown,
@@ -233,7 +245,7 @@ function isFunction(value: unknown): value is (...args: readonly unknown[]) => u
 
 const withRows = new WeakMap<GraphQLNamedType, boolean>();
 
-/** Whether objects of a type are pages: they have fields that are counted for each row. */
+/** Whether a type is a page, which means that it has fields that count once for each row. */
 function hasRows(type: GraphQLNamedType): boolean {
   const known = withRows.get(type);
   if (known !== undefined) return known;
@@ -243,7 +255,7 @@ function hasRows(type: GraphQLNamedType): boolean {
   return has;
 }
 
-/** Returns the names of the variables that affect the cost: those in arguments from which a field computes its cost. */
+/** Returns the names of the variables that affect the cost: those in arguments of fields that compute their cost. */
 function costVariables(schema: GraphQLSchema, document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   const info = new TypeInfo(schema);
@@ -258,8 +270,8 @@ function costVariables(schema: GraphQLSchema, document: DocumentNode): readonly 
 }
 
 /**
- * Returns the cache key of a cost: the numbers and the structure of the variables. Of a text, only its presence affects
- * the cost, and payloads do not. Null if the key would be long.
+ * Returns the cache key of a cost, made of the numbers and the structure of the variables. Of a text only its presence
+ * affects the cost, and payloads do not affect it. Null if the key would be too long.
  */
 function keyOf(names: readonly string[], variables: Values): string | null {
   let key = '';
@@ -270,7 +282,7 @@ function keyOf(names: readonly string[], variables: Values): string | null {
   return key;
 }
 
-/** Returns the part of a key for one value. Stops soon after `most` characters. */
+/** Returns the part of a cache key for one value. Stops soon after `most` characters. */
 function partOf(value: unknown, most: number): string {
   if (typeof value === 'string') return 'text';
   if (value instanceof RawJson) return 'json';

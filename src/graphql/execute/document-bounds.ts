@@ -1,4 +1,6 @@
-/** Bounds the nesting of a document before it is parsed, and its size and shape before it is validated. */
+/**
+ * Limits the nesting of a document before it is parsed, and the size and shape of the document before it is validated.
+ */
 import { GraphQLError, Kind, Lexer, Source, TokenKind, type DocumentNode, type SelectionSetNode } from 'graphql';
 import { CallboardError } from '../../core/errors.ts';
 import {
@@ -17,9 +19,9 @@ const OPENS: ReadonlySet<string> = new Set([TokenKind.BRACE_L, TokenKind.BRACKET
 const CLOSES: ReadonlySet<string> = new Set([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R]);
 
 /**
- * Whether braces, brackets and parentheses nest deeper than `most` within the first `tokens` tokens. Called before a
- * document is parsed, because the parser recurses into each of them and could overflow the stack. Returns false when
- * the text stops being GraphQL earlier: the parser stops at the same place and reports the error.
+ * Whether braces, brackets and parentheses nest deeper than `most` within the first `tokens` tokens. This is checked
+ * before a document is parsed, because the parser recurses for each of them and could overflow the stack. If the text
+ * stops being GraphQL, returns false: the parser stops at the same place and reports the error.
  */
 export function isNestedDeeper(source: string | Source, most: number, tokens: number): boolean {
   const lexer = new Lexer(typeof source === 'string' ? new Source(source) : source);
@@ -39,11 +41,11 @@ export function isNestedDeeper(source: string | Source, most: number, tokens: nu
   }
 }
 
-// Bounds the size and shape of a parsed document before it is validated.
+// Limits the size and shape of a parsed document before it is validated.
 
 /**
- * Returns the bounds that a document exceeds, each as a `too_complex` error. Fragments count wherever they are spread.
- * The check is cheap and runs before validation, because some validation rules are quadratic.
+ * Returns the limits that a document exceeds, each as a `too_complex` error. A fragment counts each time it is spread.
+ * The check is cheap. It runs before validation because some validation rules take quadratic time.
  */
 export function shapeFaults(document: DocumentNode): readonly CallboardError[] {
   const measure = createMeasure(document);
@@ -54,8 +56,9 @@ export function shapeFaults(document: DocumentNode): readonly CallboardError[] {
 }
 
 /**
- * Bounds the number of operations and fragments, because rules of graphql-js compare each fragment with every other and
- * walk through all fragments for each operation. Then bounds the steps of comparing fields that are merged.
+ * Limits the number of operations and fragments: rules of graphql-js compare each fragment with every other one, and
+ * walk through all fragments for each operation. Then limits the number of steps in which mergeable fields are
+ * compared.
  */
 function definitionFaults(document: DocumentNode): readonly CallboardError[] {
   const count = (kind: Kind): number => document.definitions.filter((node) => node.kind === kind).length;
@@ -71,7 +74,7 @@ type Shape = {
   readonly depth: number;
   readonly aliases: number;
   readonly directives: number;
-  /** The number of fields at the top of this selection set, including those of its fragments. */
+  /** The number of fields at the top level of this selection set, including those of its fragments. */
   readonly fields: number;
 };
 const EMPTY: Shape = { depth: 0, aliases: 0, directives: 0, fields: 0 };
@@ -98,7 +101,7 @@ function createMeasure(document: DocumentNode): (set: SelectionSetNode) => Shape
     const fragment = fragments.get(name);
     if (!fragment) return EMPTY;
     if (!known.has(name)) {
-      // A fragment cycle counts as empty here; validation refuses it.
+      // A fragment that contains itself counts as empty here. Validation refuses it later.
       known.set(name, EMPTY);
       known.set(name, measure(fragment.selectionSet));
     }
@@ -108,7 +111,7 @@ function createMeasure(document: DocumentNode): (set: SelectionSetNode) => Shape
     if (selection.kind === Kind.FRAGMENT_SPREAD) return ofFragment(selection.name.value);
     if (selection.kind === Kind.INLINE_FRAGMENT) return measure(selection.selectionSet);
     const below = selection.selectionSet ? measure(selection.selectionSet) : EMPTY;
-    // graphql-js has its own depth rule for introspection.
+    // Introspection counts no depth here, because graphql-js has its own depth rule for it.
     const depth = selection.name.value.startsWith('__') ? 0 : below.depth + 1;
     return { ...below, depth, aliases: below.aliases + (selection.alias ? 1 : 0), fields: 1 };
   };

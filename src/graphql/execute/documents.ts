@@ -1,4 +1,4 @@
-/** Parses, bounds, validates and caches the documents of requests. It executes nothing. */
+/** Parses, limits, validates and caches the documents of requests. */
 import { GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from 'graphql';
 import { BoundedMap } from '../../core/collections.ts';
 import { CallboardError, type Code } from '../../core/errors.ts';
@@ -18,8 +18,8 @@ type Parsed = { readonly document: DocumentNode } | { readonly error: unknown };
 export type Documents = ReturnType<typeof createDocuments>;
 
 /**
- * Creates the cache of parsed documents, by their text. The last QUERY_CACHE texts of up to QUERY_CACHE_CHARS are kept
- * with their faults, so that a text that is sent again is neither parsed nor validated again.
+ * Creates a cache of parsed documents by their text. It keeps the last QUERY_CACHE texts of up to QUERY_CACHE_CHARS
+ * characters and their faults, so that a repeated text is neither parsed nor validated again.
  */
 export function createDocuments(schema: GraphQLSchema) {
   const parsed = new BoundedMap<string, Parsed>({ most: QUERY_CACHE, order: 'used' });
@@ -38,15 +38,15 @@ export function createDocuments(schema: GraphQLSchema) {
   };
   return {
     /**
-     * Returns the document of a text. Throws the text's syntax error, or an error about the limit that the text
+     * Returns the document of a text. Throws the syntax error of the text, or an error about the limit that the text
      * exceeds.
      */
     parse: documentOf,
     /** Returns the faults of a document that `parse` returned; empty if it is valid. */
     faults,
     /**
-     * Returns the document of a text if it is valid, otherwise its faults: the syntax error, the exceeded limits, or
-     * the first QUERY_FAULTS faults of validation.
+     * Returns the document of a text if it is valid. Otherwise returns its faults: the syntax error, the exceeded
+     * limits, or the first QUERY_FAULTS faults of validation.
      */
     read(text: string): DocumentNode | readonly GraphQLError[] {
       try {
@@ -69,7 +69,7 @@ function parsedOf(text: string): Parsed {
   }
 }
 
-/** `spec`: the status applies to application/graphql-response+json only (`httpOf` in mask.ts). */
+/** `spec`: this status is used only for application/graphql-response+json (`httpOf` in mask.ts). */
 const BAD_REQUEST = { status: 400, spec: true } as const;
 
 function parseWithinLimits(text: string): DocumentNode {

@@ -1,6 +1,6 @@
 /**
- * Executes operations for every GraphQL transport: decides who may run them, bounds the time of queries, and compiles
- * each operation into a plan (REST uses plans too). It must not know the format of a transport.
+ * Executes operations for every GraphQL transport: decides who may run them, limits the time of queries, and compiles
+ * each operation into a plan, which REST uses too. It knows no transport's format.
  */
 import {
   GraphQLError,
@@ -50,19 +50,19 @@ import { createResults, createSharedSubscriptions, type ResultFrames, type Resul
 /** Creates the context of resolvers: a new one for each request and for each event of a subscription. */
 export type MakeContext = (options: ContextOptions) => object;
 
-/** An operation, and the requester it is executed for. */
+/** An operation and the requester for whom it is executed. */
 export type Operation = {
-  /** The plan of the operation; null when the document does not determine which operation to run. */
+  /** The plan of the operation. Null: the document does not determine which of its operations to run. */
   readonly plan: OperationPlan | null;
   readonly variables?: GivenVariables;
   readonly requester: Principal | null;
   readonly signal?: HangUp | undefined;
   readonly notes?: RequestNotes | undefined;
-  /** The trace context of the request, for the commands that a mutation admits. */
+  /** The trace context of the request. A command that a mutation admits continues this trace. */
   readonly trace?: TraceContext | undefined;
 };
 
-/** Data as JSON text. `nonAscii`: the text may contain characters beyond ASCII. */
+/** The data of a result as JSON text. `nonAscii`: whether the text may contain characters beyond ASCII. */
 export type WrittenData = { readonly written: string; readonly nonAscii: boolean; readonly inserts: Inserts };
 
 type ExecutorOptions = {
@@ -72,8 +72,8 @@ type ExecutorOptions = {
   readonly mask: Mask;
   readonly makeContext: MakeContext;
   /**
-   * Whether answers may be written as JSON text without graphql-js, and a subscription that may be shared is executed
-   * once for all its requesters. If false, graphql-js executes everything, for each requester alone.
+   * Whether the JSON text of answers may be written without graphql-js, and whether one execution of a subscription may
+   * serve all requesters that may share it. If false, graphql-js executes everything, for each requester separately.
    */
   readonly fast: boolean;
 };
@@ -81,20 +81,23 @@ type ExecutorOptions = {
 export type Executor = ReturnType<typeof createExecutor>;
 
 /**
- * Executes the operations of every GraphQL transport, with the same limits and the same masking. `execute`, `answer`
- * and `subscribe` never throw or reject: failures are in `errors`.
+ * Executes the operations of every GraphQL transport with the same limits and the same masking. `execute`, `answer` and
+ * `subscribe` never throw or reject: failures are in the result's `errors`.
  */
 export function createExecutor(options: ExecutorOptions) {
   const { core, introspection, mask, schema, fast } = options;
   const plans = createPlans(schema, { fast, keep: !core.capabilities.shared });
-  /** `reading`: remembers what the operation has read of the store, and refuses reads once it is given up. */
+  /**
+   * Creates the context of an operation. `reading`: remembers what the operation reads from the store, and refuses
+   * further reads once the operation is abandoned.
+   */
   const contextOf = (operation: Operation, { asks }: Bound, reading = new DocumentReading()): object => {
     const { requester, signal, notes, trace } = operation;
     return options.makeContext({ core, requester, signal, reading, notes, trace, asks });
   };
   /**
-   * Creates the context of one event. Events share the audited reads of the context of their subscription. Tests have
-   * contexts of their own (`MakeContext`), without such reads.
+   * Creates the context of one event. It shares the audited reads of its subscription's context. Contexts of tests
+   * (`MakeContext`) have none to share.
    */
   const eventContextOf = (operation: Operation, { asks }: Bound, subscriptionContext: object): object => {
     const { requester, signal, notes, trace } = operation;
@@ -102,8 +105,8 @@ export function createExecutor(options: ExecutorOptions) {
     return options.makeContext({ core, requester, signal, notes, trace, asks, subscription });
   };
   /**
-   * Runs an admitted query or mutation. A query may have to wait for its turn, and is bounded in time; a mutation
-   * starts at once and takes as long as its resolver.
+   * Runs an admitted query or mutation. A query may wait for its turn and has a time limit. A mutation starts at once
+   * and may take as long as its resolver needs.
    */
   const run = <T>(operation: Operation, { plan, bound }: Admitted, work: (context: object) => MaybePromise<T>) => {
     const { requester, signal } = operation;
@@ -133,8 +136,8 @@ export function createExecutor(options: ExecutorOptions) {
       }
     },
     /**
-     * Does the same as `execute`, but returns the data as JSON text if the result has no errors and a writer can write
-     * it. `inserts`: whether the text may contain references to bytes (web/reply.ts).
+     * Like `execute`, but returns the data as JSON text if the result has no errors and a writer can write it.
+     * `inserts`: whether the text may contain references to bytes (web/reply.ts).
      */
     answer(operation: Operation, inserts = false): MaybePromise<Answer> {
       const failed = (error: unknown): Answer => ({ errors: [mask(error)] });
@@ -148,9 +151,8 @@ export function createExecutor(options: ExecutorOptions) {
       }
     },
     /**
-     * Starts a subscription. Returns a group if other requesters may share the results; `frames` then encodes each
-     * result once for the whole group. Otherwise returns the operation's own results, or the one result that refuses
-     * it.
+     * Starts a subscription. If other requesters may share its results, returns a group, in which `frames` encodes each
+     * result once. Otherwise returns the operation's own results, or the single result that refuses the operation.
      */
     async subscribe(operation: Operation, frames: ResultFrames): Promise<Joining<unknown> | Results | ExecutionResult> {
       try {
@@ -188,11 +190,10 @@ function answerOf(bound: Bound, context: object, inserts: boolean): MaybePromise
   return written instanceof Promise ? written.then(shown) : shown(written);
 }
 
-// Decides whether a requester may run an operation, and bounds the time of queries.
+// Decides whether a requester may run an operation, and limits the time of queries.
 
 /**
- * Returns the reason why this requester may not run this operation, checked before anything of it runs. Null when the
- * requester may.
+ * Returns why this requester may not run this operation; null if it may. Called before any part of the operation runs.
  */
 function refusalOf(
   { plan, bound }: Admitted,
@@ -230,9 +231,9 @@ export type ReadingRequest = {
 };
 
 /**
- * Runs a document that only reads, as soon as it is its requester's turn. Waiting and running together take at most
- * QUERY_MS. `run` gets the reading of the document, which ends when the requester hangs up or the time is over. Throws
- * `share_exceeded` if the requester has too many documents in progress; rejects with `store_unavailable` when the time
+ * Runs a document that only reads, when its requester has its turn. Waiting and running may take QUERY_MS together.
+ * `run` receives the document's reading, which ends when the requester hangs up or the time is over. Throws
+ * `share_exceeded` if the requester has too many documents in progress. Rejects with `store_unavailable` when the time
  * is over.
  */
 export function readDocument<T>(
@@ -246,9 +247,9 @@ export function readDocument<T>(
 }
 
 /**
- * Returns the answer, or rejects with `store_unavailable` after `ms` milliseconds. The cost of a query is bounded
- * before it runs, so only a slow store and the turns of others can delay its answer this long. A late answer is
- * dropped, and `reading` ends, so that the store is not read any further.
+ * Returns the answer, or rejects with `store_unavailable` after `ms` milliseconds. The cost of a query is limited
+ * before it runs, so only a slow store or the turns of others can delay an answer this long. A late answer is dropped,
+ * and `reading` ends, so that the query reads no more from the store.
  */
 function withinTime<T>(
   answer: MaybePromise<T>,
@@ -273,31 +274,33 @@ function withinTime<T>(
 
 type PlansOptions = {
   /**
-   * Whether results may be written as JSON text without graphql-js. Default true. If false, `write` always returns
+   * Whether the JSON text of results may be written without graphql-js. Default true. If false, `write` always returns
    * null.
    */
   readonly fast?: boolean;
   /**
-   * Whether the JSON text of entities is cached. Default true. Use false for a store that creates new entities at each
-   * read, because the cache would never hit.
+   * Whether the JSON text of entities is cached. Default true. Use false if the store creates new entities at each
+   * read, because the cache would never have a hit.
    */
   readonly keep?: boolean;
 };
 
 /**
- * The most characters of JSON text that all plans of one schema cache together. A character takes at most two bytes.
+ * The maximum number of characters of JSON text that all plans of one schema cache together. A character takes at most
+ * two bytes.
  */
 const FRAGMENT_CHARS = 32 * 1024 * 1024;
 
 /**
- * The most bound queries that all plans of one schema keep together, and the longest text of variables that is kept.
+ * `most`: the maximum number of queries that are cached with their variables for all plans of one schema. `longest`:
+ * the maximum length of the variables' text for which a query is cached.
  */
 const BOUND = { most: 500, longest: 4096 };
 
 export type Plans = ReturnType<typeof createPlans>;
 
 /**
- * Creates the plans of a schema. Every query and mutation is executed through a plan; a plan lives as long as its
+ * Creates the plans of a schema. Each query and mutation is executed through a plan, which is kept as long as its
  * document.
  */
 export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }: PlansOptions = {}) {
@@ -307,8 +310,8 @@ export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }:
   let number = 0;
   return {
     /**
-     * Returns the plan of an operation. Null when the document has no such operation, or has several and no name was
-     * given. The document must be valid.
+     * Returns the plan of an operation. Null if the document has no operation of this name, or has several and no name
+     * was given. The document must be valid.
      */
     of(document: DocumentNode, operationName?: string | null): OperationPlan | null {
       const operation = getOperationAST(document, operationName);
@@ -325,15 +328,15 @@ export function createPlans(schema: GraphQLSchema, { fast = true, keep = true }:
 
 type PlanOptions = {
   readonly fast: boolean;
-  /** The bound queries, by the number of their plan and the text of their variables. */
+  /** Cached queries with their variables, by the number of the plan and the text of the variables. */
   readonly bound: BoundedMap<string, Bound>;
   readonly number: number;
 };
 
-/** What a transport needs of a plan. */
+/** The part of a plan that transports use. */
 export type Plan = Pick<OperationPlan, 'operation' | 'introspects' | 'onlyMeta' | 'bind' | 'bindValues'>;
 
-/** How one operation of one document is executed. Created once and kept as long as the document. */
+/** Knows how to execute one operation of one document. Created once, and kept as long as the document. */
 class OperationPlan {
   readonly operation: 'query' | 'mutation' | 'subscription';
   /** Whether the operation reads the schema (`__schema` or `__type`). */
@@ -347,8 +350,8 @@ class OperationPlan {
   readonly #parts: PlanOptions;
   readonly #variables: VariablesReader;
   /**
-   * Created at the first execution, not later: creating a writer costs less than one execution by graphql-js. Null:
-   * graphql-js executes the operation.
+   * Created at the first execution, because creating a writer costs less than one execution by graphql-js. Null:
+   * graphql-js must execute the operation.
    */
   #writer: Prepare | null | undefined;
   #args: ReturnType<typeof validateExecutionArgs> | null = null;
@@ -368,8 +371,8 @@ class OperationPlan {
   }
 
   /**
-   * Returns the operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A
-   * query whose variables have the same text as before is not bound again.
+   * Combines the operation with the variables of a request, as the requester sent them. Throws `invalid_argument`. A
+   * query whose variables have the same text as before is taken from the cache.
    */
   bind(given: GivenVariables): Bound {
     if (this.operation !== 'query' || !(given instanceof VariablesText))
@@ -383,7 +386,7 @@ class OperationPlan {
     return made;
   }
 
-  /** Returns the operation with variables that were checked, in the form that resolvers receive. */
+  /** Combines the operation with variables that were already checked and have the form that resolvers receive. */
   bindValues(values: Values): Bound {
     return new BoundOperation(this, { values: this.#variables.of(values) });
   }
@@ -394,10 +397,11 @@ class OperationPlan {
     return this.#writer?.(variables, root) ?? null;
   }
 
-  /** Returns what graphql-js needs to execute the operation with these variables, or the errors of the document. */
+  /** Returns what graphql-js needs to execute the operation with these variables, or the document's errors. */
   argsOf(variableValues: VariableValues): ValidatedExecutionArgs | readonly GraphQLError[] {
     const { schema, document, operation } = this.source;
-    // graphql-js would coerce the variables again, so it validates a copy of the operation that declares none.
+    // graphql-js would coerce the variables a second time, so the validated copy of the operation declares no
+    // variables.
     const bare = { ...operation, variableDefinitions: [] };
     this.#args ??= validateExecutionArgs({
       schema,
@@ -409,17 +413,21 @@ class OperationPlan {
   }
 }
 
-/** An operation with its variables. */
+/** An operation combined with its variables. */
 export type Bound = Pick<BoundOperation, keyof BoundOperation>;
 
-/** An operation with its variables. What follows from them is computed once, when it is needed. */
+/**
+ * An operation combined with its variables. Everything that is derived from the two is computed once, when it is first
+ * needed.
+ */
 class BoundOperation {
   readonly #plan: OperationPlan;
   readonly #variables: CoercedVariables;
   /**
-   * The root value of `write` and of `run`. In a mutation, it holds the outcome of the resolver that `write` called, so
-   * that the resolver of the field returns this outcome to `run` and does not run again (`resolverOnce`). Requests never
-   * share an outcome: only queries are bound once for several requests (`bind`), and they note none.
+   * The root value for `write` and `run`. In a mutation, it stores the outcome of the resolver that `write` has called.
+   * When `run` executes the same mutation, the field's resolver returns this outcome instead of running again
+   * (`resolverOnce`). Requests never share an outcome, because only queries are shared between requests (`bind`), and
+   * queries store none.
    */
   readonly #root = new RootValue();
   #cost: { readonly admin: boolean; readonly cost: number } | null = null;
@@ -436,7 +444,7 @@ class BoundOperation {
     return (this.#asks ??= this.#plan.asks(this.#variables.values?.coerced ?? {}));
   }
 
-  /** Returns the maximum cost of the operation. Variables that do not fit cost 0, because `run` refuses them. */
+  /** Returns the maximum cost of the operation. It is 0 for variables that do not fit, because `run` refuses them. */
   cost(requester: Principal | null): number {
     const { values } = this.#variables;
     const admin = requester?.kind === 'admin';
@@ -444,19 +452,19 @@ class BoundOperation {
     return this.#cost.cost;
   }
 
-  /** Returns the error of an argument for which the cost cannot be computed; null if there is none. */
+  /** Returns the error of an argument that prevents computing the cost; null if there is none. */
   fault(requester: Principal | null): GraphQLError | null {
     const { values } = this.#variables;
     return values ? this.#plan.costs.fault(values, requester) : null;
   }
 
-  /** Returns what to request instead so that the cost is at most `most`; null if no single change is enough. */
+  /** Returns what to request instead so that the cost is at most `most`; null if no single change suffices. */
   advice(requester: Principal | null, most: number): string | null {
     const { values } = this.#variables;
     return values ? this.#plan.costs.advice(values, requester, most) : null;
   }
 
-  /** Returns what graphql-js needs to execute the operation, or the errors that refuse its variables. */
+  /** Returns what graphql-js needs to execute the operation, or the errors for which its variables are refused. */
   args(contextValue: unknown): ValidatedExecutionArgs | readonly GraphQLError[] {
     const { values, errors } = this.#variables;
     const args = values ? this.#plan.argsOf(values) : errors;
@@ -464,12 +472,12 @@ class BoundOperation {
   }
 
   /**
-   * Executes a query or a mutation with graphql-js. Never throws and never rejects: failures are in `errors`, unmasked.
-   * When the result has no `data`, its errors carry `extensions.http.status` 400.
+   * Executes a query or a mutation with graphql-js. Never throws and never rejects: failures are in the result's
+   * `errors`, unmasked. If the result has no `data`, its errors have the status 400 in `extensions.http.status`.
    */
   run(contextValue: unknown): MaybePromise<ExecutionResult> {
     const { operation } = this.#plan.source;
-    // `write` may have used up a part of the budget before it gave up.
+    // A previous `write` that gave up may have used a part of the budget.
     if (contextValue instanceof Context) contextValue.restart();
     const executed = (): MaybePromise<ExecutionResult> => {
       const args = this.args(contextValue);
@@ -483,8 +491,9 @@ class BoundOperation {
 
   /**
    * The function that executes a query, or a mutation of one field, and returns its data as JSON text, identical to the
-   * text of `run`'s data. It returns null when the result has an error or cannot be written: call `run` with the same
-   * context then. A mutation is not resolved again by that (`#root`). The function never throws and never rejects.
+   * text of `run`'s data. It returns null if the result has an error or cannot be written. Then call `run` with the
+   * same context, which does not resolve a mutation a second time (`#root`). The function never throws and never
+   * rejects.
    */
   get write(): Prepared {
     return (this.#write ??= this.#prepared() ?? NOT_WRITTEN);
@@ -508,7 +517,7 @@ function asGraphQLError(error: unknown): GraphQLError {
   return new GraphQLError('Execution failed.', { cause });
 }
 
-/** Marks a result without data as a bad request. */
+/** Gives the errors of a result without data the HTTP status of a bad request. */
 function badRequest(result: ExecutionResult, operation: OperationDefinitionNode): ExecutionResult {
   if (!result.errors || 'data' in result) return result;
   const errors = result.errors.slice(0, MAX_COERCION_ERRORS).map(

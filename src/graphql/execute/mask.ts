@@ -1,17 +1,18 @@
-/** Maps errors to what a requester may see. No internal message may pass. */
+/** Converts errors into what requesters may see. No internal message may reach a requester. */
 import { GraphQLError, type ExecutionResult } from 'graphql';
 import { CallboardError, internalMessage, isCode, type Code } from '../../core/errors.ts';
 import type { Metrics } from '../../core/metrics.ts';
 import type { Crypto, Log } from '../../core/ports.ts';
 
 /**
- * The longest message that is shown. graphql-js prints the value that an error is about, whatever its size; longer
- * messages are cut.
+ * The maximum length of a message that is shown; longer messages are cut. graphql-js prints the value that an error is
+ * about, however large it is.
  */
 const MESSAGE_CHARS = 1000;
 
 /**
- * Converts an error into what the requester may see. The same error object gives the same result, so it is logged once.
+ * Converts an error into what the requester may see. The result for one error object is always the same object, so an
+ * error is logged once.
  */
 export type Mask = (error: unknown) => GraphQLError;
 
@@ -22,8 +23,9 @@ type MaskOptions = {
 };
 
 /**
- * Creates the mask that every failure passes through. A CallboardError shows its code and message. Errors of graphql-js
- * about the request itself pass. Everything else becomes `internal` with an id that is also in the log.
+ * Creates the mask that converts every failure. The requester sees the code and message of a CallboardError, and errors
+ * of graphql-js about the request itself. Every other error becomes `internal` with an id, which the log entry also
+ * has.
  */
 export function createMask({ log, metrics, crypto }: MaskOptions): Mask {
   const shown = new WeakMap<object, GraphQLError>();
@@ -42,13 +44,16 @@ export function maskAll(result: ExecutionResult, mask: Mask): ExecutionResult {
   return result.errors ? { ...result, errors: result.errors.map(mask) } : result;
 }
 
-/** Returns the CallboardError from which a GraphQL error was created, or null. */
+/** Returns the CallboardError from which a GraphQL error was created; null if it was created from another error. */
 export function callboardErrorOf(error: unknown): CallboardError | null {
   const origin = originOf(error);
   return origin instanceof CallboardError ? origin : null;
 }
 
-/** Converts a CallboardError into a GraphQL error. An error of the whole request (no path) carries its HTTP status. */
+/**
+ * Converts a CallboardError into a GraphQL error. An error that concerns the whole request (without a path) contains
+ * its HTTP status.
+ */
 export function toGraphQLError(error: CallboardError, at: GraphQLError | null = null): GraphQLError {
   const { errors, retryAfterMs, command, share } = error.details;
   return new GraphQLError(error.message, {
@@ -66,9 +71,9 @@ export function toGraphQLError(error: CallboardError, at: GraphQLError | null = 
 }
 
 /**
- * Returns the part of an error's extensions that sets status and headers. `spec`: a status of 400 applies to
- * application/graphql-response+json only; application/json requires 200 for it. Other statuses, such as 401 and 403,
- * apply to both media types.
+ * Returns the extensions of an error that set the response's status and headers. `spec`: a status of 400 is used only
+ * for application/graphql-response+json, because application/json requires 200 instead. Other statuses, such as 401 and
+ * 403, are used for both media types.
  */
 function httpOf({ status, details: { retryAfterMs } }: CallboardError): object {
   const headers = {
@@ -84,9 +89,10 @@ function explain(error: unknown): GraphQLError | null {
 }
 
 /**
- * Returns an error of graphql-js that the requester may see, about a document, its variables or its arguments. Null for
- * every other error. An error with a path comes from execution. The requester may see it only if it is about an
- * argument, which graphql-js locates in the document: an error about a result would show the value.
+ * Returns the error if it is one of graphql-js that the requester may see: about a document, its variables or its
+ * arguments. Otherwise returns null. An error with a path comes from execution. The requester may see such an error
+ * only if it is about an argument, which graphql-js locates in the document. An error about a result would show the
+ * result's value.
  */
 function passes(error: unknown): GraphQLError | null {
   if (!(error instanceof GraphQLError)) return null;
@@ -98,8 +104,8 @@ function passes(error: unknown): GraphQLError | null {
 }
 
 /**
- * Gives the error a code of the table of codes, and shortens its message. Errors about variables and arguments come
- * without a code, and Yoga's errors with codes of its own.
+ * Adds a code from the relay's list of error codes, and shortens the message. Errors about variables and arguments have
+ * no code before, and Yoga's errors have codes of Yoga.
  */
 function coded(error: GraphQLError): GraphQLError {
   const { message, extensions } = error;
@@ -109,15 +115,15 @@ function coded(error: GraphQLError): GraphQLError {
 }
 
 /**
- * Returns the code of an error that has none: `method_not_allowed` for a mutation by GET, the only request of a wrong
- * method that reaches Yoga; `invalid_argument` for everything else.
+ * Returns the code for an error without one: `method_not_allowed` for a mutation by GET, which is the only request with
+ * a wrong method that reaches Yoga; `invalid_argument` otherwise.
  */
 function codeOfRequest(http: unknown): Code {
   const status = isObject(http) && 'status' in http ? http.status : undefined;
   return status === 405 ? 'method_not_allowed' : 'invalid_argument';
 }
 
-/** Shortens a message of graphql-js so that it can be shown. */
+/** Shortens a message of graphql-js to the length that may be shown. */
 export function shortened(message: string): string {
   return message.length <= MESSAGE_CHARS ? message : `${message.slice(0, MESSAGE_CHARS).toWellFormed()}...`;
 }

@@ -1,18 +1,20 @@
-/** Bounds the work of validating that fields can be merged. It must be cheap for every document. */
+/**
+ * Estimates how much work it is to validate that fields can be merged. The estimate must be cheap for every document.
+ */
 import { Kind, type DocumentNode, type FieldNode, type FragmentDefinitionNode, type SelectionSetNode } from 'graphql';
 import { fragmentsOf } from '../selection.ts';
 
 /**
- * The depth beyond which nothing is counted. No document that passes the depth limit is as deep. Introspection is
- * exempt from that limit; graphql-js has its own depth rule for it.
+ * The depth below which nothing is counted. Only introspection can be deeper, because it is exempt from the depth limit
+ * of documents; graphql-js has its own depth rule for it.
  */
 const DEPTH = 32;
 
 /**
- * Estimates the steps of graphql-js's rule `OverlappingFieldsCanBeMerged`. The rule compares fields in pairs. Each
- * selection counts one, and fragments count wherever they are spread. A field also counts one, plus the number of its
- * own selections, for every earlier field of the same response name. A fragment also counts the number of its own
- * selections for every fragment spread before it. Counting stops soon after `most`, so the work of counting is bounded
+ * Estimates the number of steps of graphql-js's rule `OverlappingFieldsCanBeMerged`, which compares fields in pairs.
+ * Each selection counts one, and a fragment counts each time it is spread. For every earlier field of the same response
+ * name, a field also counts one plus the number of its own selections. For every fragment spread before it, a fragment
+ * also counts the number of its own selections. Counting stops soon after `most`, which limits the work of counting
  * too.
  */
 export function mergeSteps(document: DocumentNode, most: number): number {

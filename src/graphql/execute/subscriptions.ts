@@ -1,4 +1,7 @@
-/** Executes subscriptions: for each requester, or once for several. It must not share what differs by requester. */
+/**
+ * Executes subscriptions, for each requester separately or once for several. It must not share anything that differs by
+ * requester.
+ */
 import {
   Kind,
   TypeInfo,
@@ -24,17 +27,17 @@ import { maskAll, type Mask } from './mask.ts';
 // Executes a subscription for one requester.
 
 /**
- * The results of a subscription, one at a time. `return` ends the subscription and frees its resources without waiting
- * for a pending `next`.
+ * The results of a subscription, one at a time. `return` ends the subscription and frees its resources, and does not
+ * wait for a pending `next`.
  */
 export type Results = { next(): Promise<IteratorResult<ExecutionResult, undefined>>; return(): void };
 
 type ResultsOptions = {
   readonly args: ValidatedSubscriptionArgs;
   readonly mask: Mask;
-  /** Creates a context for one event. Data loaders cache what they load, so each event needs a context of its own. */
+  /** Creates a context for one event. Each event needs its own, because data loaders cache what they load. */
   readonly freshContext: () => object;
-  /** Runs the execution of an event when it is the subscriber's turn. */
+  /** Runs the execution of an event when the subscriber has its turn. */
   readonly inTurn: <T>(work: () => MaybePromise<T>) => MaybePromise<T>;
 };
 
@@ -62,7 +65,7 @@ export function createResults(
     },
     return() {
       over = true;
-      // No subscriber is left to receive an error of a source that fails while it closes.
+      // A source may fail while it closes. The error is ignored, because no subscriber is left to receive it.
       events.return?.().catch(() => {});
     },
   };
@@ -72,33 +75,33 @@ export function createResults(
 
 /** How a transport writes the results of a subscription that many requesters share. */
 export type ResultFrames = {
-  /** Writes a result as text without its envelope. */
+  /** Encodes a result as text, without its envelope. */
   readonly result: (result: ExecutionResult) => string;
-  /** Writes a result without errors, whose data are JSON text already, as text without its envelope. */
+  /** Encodes a result without errors as text, without its envelope. `data` is JSON text. */
   readonly written: (data: string) => string;
   readonly envelope: EventEncoder<unknown>['envelope'];
-  /** Writes the last frames of one operation. `result`: sent before `complete`; null: only `complete` is sent. */
+  /** Returns the last frames of one operation. `result`: is sent before `complete`; null: only `complete` is sent. */
   readonly last: (id: string | null, result: ExecutionResult | null) => string;
 };
 
-/** The parts of a shared operation that are the same for every requester. */
+/** What is the same about a shared operation for every requester. */
 type Sharing = {
   readonly number: number;
   readonly node: FieldNode;
   readonly field: GraphQLField<unknown, unknown>;
   readonly share: Share<unknown, unknown>;
   /**
-   * The names of the variables that are used outside the arguments of the field. `share` receives the arguments, so it
-   * sees the variables in them.
+   * The names of the variables that are used outside the field's arguments. `share` sees the other variables, because
+   * it receives the arguments.
    */
   readonly besides: readonly string[];
 };
 
 type SharedSubscriptionsOptions = {
   readonly mask: Mask;
-  /** Creates a context that has no requester. */
+  /** Creates a context without a requester, because a shared event must not depend on one. */
   readonly anonymousContext: () => object;
-  /** Whether events may be written as JSON text. If false, graphql-js executes every event. */
+  /** Whether the JSON text of events may be written without graphql-js. If false, graphql-js executes every event. */
   readonly fast: boolean;
 };
 
@@ -114,8 +117,8 @@ export function createSharedSubscriptions(options: SharedSubscriptionsOptions) {
   };
   return {
     /**
-     * Authorises the requester, and returns the group to join. Null: the operation cannot be shared; the requester has
-     * not been authorised. Rejects with the error that refuses the requester.
+     * Authorises the requester and returns the group to join. Null if the operation cannot be shared; then the
+     * requester has not been authorised. Rejects with an error if the requester is refused.
      */
     async of(args: ValidatedSubscriptionArgs, frames: ResultFrames): Promise<Joining<unknown> | null> {
       const sharing = sharingOf(args);
@@ -141,8 +144,8 @@ async function authorise(
 }
 
 /**
- * Creates the encoder of a group's events. `args` come from the requester that opens the group. Only the document and
- * its variables affect the encoded events.
+ * Creates the encoder of a group's events. `args` come from the requester that opens the group. Of them, only the
+ * document and its variables affect the encoded events.
  */
 function createEncoder(
   { contextValue: _viewer, ...args }: ValidatedSubscriptionArgs,
@@ -162,7 +165,10 @@ function createEncoder(
   };
 }
 
-/** Creates the writer at the second event: a group that receives one event does not repay the cost of a writer. */
+/**
+ * Creates the writer at the second event: creating one costs more than it saves for a group that receives a single
+ * event.
+ */
 function fromSecond(make: () => EventWriter | null): EventWriter {
   let heard = false;
   let writer: EventWriter | null | undefined;
@@ -174,7 +180,7 @@ function fromSecond(make: () => EventWriter | null): EventWriter {
 }
 
 /**
- * Finds how a subscription can be shared. Null when the field has no `share`, or when a part of the document may differ
+ * Finds how a subscription can be shared. Null if the field has no `share`, or if a part of the document may differ
  * between requesters.
  */
 function findSharing(args: ValidatedSubscriptionArgs, number: number): Sharing | null {
@@ -189,8 +195,8 @@ function findSharing(args: ValidatedSubscriptionArgs, number: number): Sharing |
 }
 
 /**
- * Returns the names of the variables used outside the field's arguments, sorted. Null when a field below belongs to a
- * type that is not `shareable`, or is `perViewer`.
+ * Returns the names of the variables that are used outside the field's arguments, sorted. Null if a field of the
+ * selection belongs to a type that is not `shareable`, or is itself `perViewer`.
  */
 function variablesBeside(
   { schema, document, operation }: ValidatedSubscriptionArgs,

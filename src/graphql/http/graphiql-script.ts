@@ -1,7 +1,7 @@
 /**
- * The script that starts the editor in its page, as text. It takes a token from the page's session storage or, with the
- * code in the URL's fragment, from the relay, and asks the user for one until the relay accepts what it has. Tabs are
- * kept in session storage too, and the URL does not change while the user types.
+ * The script that starts the GraphiQL editor in its page, as text. It takes a token from the page's session storage, or
+ * gets one from the relay with the code in the URL's fragment. It asks the user for a token until the relay accepts
+ * one. Tabs are stored in session storage too, and the URL does not change while the user types.
  */
 
 export const START_SCRIPT = `async function startEditor({ endpoint, signInPath, tabs, ...options }) {
@@ -23,7 +23,7 @@ export const START_SCRIPT = `async function startEditor({ endpoint, signInPath, 
     });
   const bearer = (token) => (token ? { authorization: 'Bearer ' + token } : {});
 
-  /** Whether the relay takes the token, and whether it shows its schema. */
+  /** Checks whether the relay accepts the token, and whether it shows its schema with that token. */
   const check = async (token) => {
     const answer = await post(endpoint, { query: '{ __typename __schema { queryType { name } } }' }, bearer(token));
     const { errors } = await answer.json();
@@ -47,7 +47,7 @@ export const START_SCRIPT = `async function startEditor({ endpoint, signInPath, 
     });
   };
 
-  /** Makes the editor open the saved tab that was in front, without adding another one. */
+  /** Makes the editor open the saved tab that was active, without adding another one. */
   const restore = () => {
     const saved = sessionStorage.getItem('graphiql:tabState');
     if (saved === null) return;

@@ -1,4 +1,4 @@
-/** Serves the GraphiQL page. */
+/** Serves the page of the GraphiQL editor. */
 import { createHash } from 'node:crypto';
 import { PackedText, sendPacked } from '../../web/packed-file.ts';
 import { BRAND, PAGE_STYLE } from '../../web/page-look.ts';
@@ -7,9 +7,10 @@ import { START_SCRIPT } from './graphiql-script.ts';
 import { acceptedTypes } from './request.ts';
 
 /**
- * Returns the content security policy of the page. The page contains everything that it needs, and may connect to this
- * origin only. Nothing runs but the script with this hash and the workers that it creates from its own texts; no code
- * is made from strings. Inline styles are allowed, because the editor positions each line of text with them.
+ * Returns the content security policy of the page. The page contains everything that it needs, and may connect only to
+ * its own origin. The only code that may run is the script with this hash and the workers that it creates from its own
+ * texts; no code may be generated from strings. Inline styles are allowed because the editor uses them to position each
+ * line of text.
  */
 function policyOf(script: string): string {
   const hash = createHash('sha256').update(script).digest('base64');
@@ -29,19 +30,19 @@ function policyOf(script: string): string {
 
 const EDITOR = { defaultEditorToolsVisibility: 'variables', subscriptionsProtocol: 'GRAPHQL_SSE' };
 
-/** The text in the page of `renderGraphiQL` that starts the editor. START_SCRIPT replaces it. */
+/** The text that starts the editor in the page of `renderGraphiQL`. It is replaced by START_SCRIPT. */
 const START = 'YogaGraphiQL.renderYogaGraphiQL(\n';
-/** The text in that page after which its only script begins. */
+/** The text in that page after which the page's only script begins. */
 const SCRIPT = '<div id="root"></div>';
 
-/** Whether a browser navigates to the endpoint, as opposed to a client that sends a request. */
+/** Whether a browser navigates to the endpoint, rather than a client sending a request. */
 export function wantsPage(req: HttpRequest): boolean {
   return req.method === 'GET' && acceptedTypes(req).includes('text/html');
 }
 
 /**
- * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB, so it is loaded at the
- * first request, sent compressed, and sent only if the browser's copy has another ETag.
+ * Serves the GraphiQL page, which never contains a token. The page is one document of 9 MB. It is therefore loaded at
+ * the first request, sent compressed, and sent only if the browser has no current copy (by its ETag).
  */
 export function createGraphiqlPage(paths: EditorPaths): (req: HttpRequest, res: HttpResponse) => Promise<void> {
   let page: ReturnType<typeof makePage> | null = null;
@@ -55,14 +56,14 @@ const HEADERS = {
   vary: 'accept',
 };
 
-/** The paths that the page sends requests to, with the base path. */
+/** The paths, including the base path, to which the page sends requests. */
 type EditorPaths = { readonly endpoint: string; readonly signInPath: string };
 
 type EditorPage = { readonly text: PackedText; readonly headers: Readonly<Record<string, string>> };
 
 async function makePage({ endpoint, signInPath }: EditorPaths): Promise<EditorPage> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-  // A browser hashes a script with its line ends as single line feeds.
+  // Before a browser hashes a script, it normalizes line ends to line feeds. The hash in the policy must match that.
   const html = renderGraphiQL({ title: 'Callboard GraphiQL' }).replaceAll(/\r\n?/g, '\n');
   const end = html.lastIndexOf(START);
   const begin = html.indexOf('<script>', html.indexOf(SCRIPT)) + '<script>'.length;
@@ -81,7 +82,7 @@ async function makePage({ endpoint, signInPath }: EditorPaths): Promise<EditorPa
   return { text, headers: { ...HEADERS, 'content-security-policy': policyOf(script) } };
 }
 
-// The operations that the GraphQL editor opens with, one in each tab. The example call goes to the client `kiosk-1`,
+// The operations with which the editor opens, one in each tab. The example call has the client `kiosk-1` as its target,
 // whose code `callboard serve` prints when it starts.
 
 const EXAMPLE_OPERATIONS: readonly { readonly query: string; readonly variables?: string }[] = [
@@ -163,7 +164,7 @@ query WhoIsConnected {
   },
 ];
 
-// The form that asks for a token, in the look of the console's.
+// The style of the form that asks for a token, like that of the console's form.
 
 const SIGN_IN_STYLE = `.relay-page.sign-in{max-width:calc(24rem + 2*var(--gutter));padding-top:16vh}
 .sign-in form{display:grid;gap:1rem;margin-top:1rem}.sign-in label{display:block;margin-bottom:.25rem;font-weight:500}

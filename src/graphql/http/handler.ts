@@ -1,6 +1,6 @@
 /**
- * Handles requests to the GraphQL endpoints: answers on the fast path or with Yoga, or passes them to the event streams
- * or the GraphiQL page.
+ * Handles requests to the GraphQL endpoints: answers them on the fast path or with Yoga, or passes them to the event
+ * streams or to the GraphiQL page.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DocumentNode, ExecutionResult, GraphQLSchema, Source } from 'graphql';
@@ -41,10 +41,11 @@ import type { HttpRequest, HttpResponse } from '../../web/request.ts';
 type GraphqlExchange = {
   readonly requester: Principal | null;
   /**
-   * The body of a POST as `createBodyReader` returned it. The HTTP layer has checked its size, content type and syntax.
+   * The body of a POST request, as `createBodyReader` returned it. The HTTP layer has checked its size, content type
+   * and syntax.
    */
   readonly body: unknown;
-  /** How to send the response; absent: the response is as Node created it. */
+  /** Sends the response; absent: the response gets no default headers. */
   readonly reply?: HttpReply;
   readonly notes?: RequestNotes | undefined;
 };
@@ -56,18 +57,18 @@ export type GraphqlHandlerOptions = {
   readonly core: Core;
   readonly log: Log;
   readonly introspection: Introspection;
-  /** All open event streams of the node, not only those of GraphQL. */
+  /** All open event streams of the node, including those outside GraphQL. */
   readonly streams: SseStreams;
   /**
-   * The path prefix that the GraphiQL page puts before the paths of its requests; default none. It is removed before a
-   * request reaches this handler.
+   * The base path, which the GraphiQL page puts before the paths of its requests; default empty. The handler itself
+   * receives requests without it.
    */
   readonly basePath?: string;
   readonly metrics?: Metrics;
   readonly makeContext?: MakeContext;
   /**
-   * Whether valid operations are answered on the fast path, and work that is equal for several requesters is done once
-   * for all of them. Default true. The bytes of a response are the same either way.
+   * Whether valid operations are answered on the fast path, and work that is the same for several requesters is done
+   * once. Default true. Responses have the same bytes either way.
    */
   readonly fastPath?: boolean;
   /** Loads Yoga at the first request that needs it. Default: imports it then. */
@@ -110,13 +111,13 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
       }
     },
     /**
-     * Sends an error that the HTTP layer found (a body too large, not JSON, ...) in GraphQL's response format, with the
-     * status of the error.
+     * Sends an error that the HTTP layer found (a body too large, not JSON, and so on) in GraphQL's response format,
+     * with the error's status.
      */
     refuse: sendError,
-    /** Loads Yoga, which otherwise the first request that needs it would wait for. */
+    /** Loads Yoga. Otherwise the first request that needs it waits until it is loaded. */
     preload: (): Promise<void> => server.load(),
-    /** Frees what the handler holds. It does not end open streams; `streams.close` does. */
+    /** Frees the handler's resources. It does not end open streams; `streams.close` does. */
     async close(): Promise<void> {
       sse.close();
       await server.close();
@@ -132,7 +133,8 @@ function createQuery(server: GraphqlServer, introspection: Introspection) {
       res.setHeader('allow', 'GET, POST');
       fail('method_not_allowed', 'GraphQL takes GET and POST.');
     }
-    // The parameters of a GET are read here too, because Yoga answers malformed JSON in a URL as an internal failure.
+    // The parameters of a GET are read here even if Yoga answers, because Yoga reports malformed JSON in a URL as an
+    // internal failure.
     const { query, variables } = readParams(req, body);
     if (!requester) requireAnonymousQuery(query, introspection);
     requireAnswerType(req);
@@ -155,9 +157,9 @@ function toStream(
 }
 
 /**
- * Creates the function that finds the plan of a valid request, with the request's parameters. It returns null if the
- * parameters or the document are invalid, if the document does not determine which operation to run, and if there is no
- * token: without one, a document must not be validated.
+ * Creates the function that finds the plan of a valid request and reads the request's parameters. It returns null if
+ * the parameters or the document are invalid, or if the document does not determine which operation to run. It also
+ * returns null without a token, because documents are not validated then.
  */
 function createLookup(documents: Documents, executor: Executor) {
   return (req: HttpRequest, { requester, body }: GraphqlExchange) => {
@@ -180,8 +182,9 @@ function paramsOf(req: HttpRequest, body: unknown): GraphqlParams | null {
 }
 
 /**
- * Chooses the response form. A client that wants an event stream accepts `text/event-stream` only, or lists it first.
- * If it accepts JSON too, as clients with one `accept` for all operations do, only subscriptions are streamed.
+ * Whether to answer with an event stream. A client that wants a stream lists only `text/event-stream` in `accept`, or
+ * lists it first. Some clients send one `accept` for all operations and list JSON too; for them, only subscriptions are
+ * streamed.
  */
 function wantsStream(req: HttpRequest, exchange: GraphqlExchange, lookup: Lookup): boolean {
   if (req.method !== 'GET' && req.method !== 'POST') return false;
@@ -190,8 +193,8 @@ function wantsStream(req: HttpRequest, exchange: GraphqlExchange, lookup: Lookup
 }
 
 /**
- * Refuses clients of graphql-ws. They try to upgrade, but only `/connect` takes an upgrade, so their request arrives
- * here as a plain GET.
+ * Refuses clients of graphql-ws, which try to upgrade. Only `/connect` takes upgrades, so their requests arrive here as
+ * plain GET requests.
  */
 function refuseWebSocket({ headers }: HttpRequest): void {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return;
@@ -202,8 +205,8 @@ function refuseWebSocket({ headers }: HttpRequest): void {
 }
 
 /**
- * Refuses a GET that has neither the header `authorization` nor `x-callboard-csrf`: a page of another origin may have
- * caused it, but cannot make a browser send either header.
+ * Refuses a GET that has neither the header `authorization` nor `x-callboard-csrf`. A page of another origin may cause
+ * a GET, but cannot make a browser send one of these headers.
  */
 function checkOrigin(req: HttpRequest): void {
   if (req.method !== 'GET' || req.headers.authorization || req.headers['x-callboard-csrf']) return;
@@ -213,7 +216,8 @@ function checkOrigin(req: HttpRequest): void {
 // Answers common requests without Yoga. The responses must have the bytes that Yoga would send.
 
 /**
- * The content type that Yoga chooses for each of these `accept` headers. Yoga answers requests with any other header.
+ * The content type that Yoga would choose for each of these `accept` headers. Requests with any other header are left
+ * to Yoga.
  */
 const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   [undefined, 'application/json; charset=utf-8'],
@@ -225,12 +229,12 @@ const MEDIA_TYPES: ReadonlyMap<string | undefined, string> = new Map([
 ]);
 
 /**
- * Answers a request and returns true. Returns false for a request that it does not take: nothing has been executed
- * then, and the response is open for writing.
+ * Answers a request and returns true. Returns false for a request that it leaves to Yoga: nothing of it has been
+ * executed, and the default headers are set.
  */
 type FastPath = (req: PostRequest, res: HttpResponse, exchange: GraphqlExchange) => boolean;
 
-/** Creates a path that takes no request. */
+/** Creates a fast path that leaves every request to Yoga. */
 function replyOpener(loop: EventLoop): FastPath {
   return (_req, res, { reply = plainReply(res, loop) }) => {
     reply.open();
@@ -277,7 +281,7 @@ function createFastPath({ executor, server, lookup, loop }: FastPathOptions): Fa
   };
 }
 
-// The HTTP side of GraphQL by graphql-yoga. It must not execute an operation except through the executor.
+// Handles the HTTP side of GraphQL with graphql-yoga. Only the executor may execute an operation.
 
 type GraphqlServer = ReturnType<typeof createGraphqlServer>;
 
@@ -289,24 +293,24 @@ type GraphqlServerOptions = {
   readonly loadYoga?: LoadYoga | undefined;
 };
 
-/** Loads the package of Yoga. */
+/** Imports the package graphql-yoga. */
 export type LoadYoga = () => Promise<Pick<typeof import('graphql-yoga'), 'createYoga'>>;
 
 type YogaRequest = {
   readonly requester: Principal | null;
-  /** The result, when the operation has been executed already. */
+  /** The result of the operation, if it was already executed. */
   readonly result?: ExecutionResult;
   readonly notes?: RequestNotes | undefined;
-  /** The variables of the request; absent when there is a result. */
+  /** The variables of the request; absent if `result` is present. */
   readonly variables?: GivenVariables;
 };
 
 type ServerContext = YogaRequest & { readonly req: HttpRequest; readonly res: HttpResponse };
 
 /**
- * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. Size limits, CSRF checks,
- * GraphiQL and event streams are our own and come before Yoga. The executor executes the operations. Yoga is loaded by
- * `load`, or at the first request that needs it: the fast path answers most requests.
+ * Creates a Yoga server for the HTTP side of GraphQL: content types, statuses and GET. The relay's own code comes
+ * before it for size limits, CSRF checks, GraphiQL and event streams, and the executor executes the operations. Yoga is
+ * loaded by `load`, or at the first request that needs it, because the fast path answers most requests.
  */
 function createGraphqlServer(options: GraphqlServerOptions) {
   let opened: ReturnType<typeof openYoga> | null = null;
@@ -340,8 +344,8 @@ async function openYoga({ loadYoga = () => import('graphql-yoga'), ...options }:
     plugins: [reading(options), execution(options)],
   });
   return {
-    // Yoga uses no other members of a request than the target, method, headers, body and socket, and of a response none
-    // but those that write it and tell of its end.
+    // The casts are safe. Yoga uses only the target, method, headers, body and socket of a request. Of a response it
+    // uses only the members that write it and that report its end.
     handle: (req: HttpRequest, res: HttpResponse, request: YogaRequest): Promise<void> =>
       yoga.handle(req as IncomingMessage, res as ServerResponse, request),
     dispose: () => yoga.dispose(),
@@ -357,7 +361,7 @@ function reading({ documents }: GraphqlServerOptions): Plugin {
   };
 }
 
-/** Returns the result in the form that Yoga expects. Yoga calls the member `stringify` of a result to get its text. */
+/** Returns the result in the form that Yoga expects. Yoga calls the result's member `stringify` to get its text. */
 function asYogaTakesIt(answer: ExecutionResult | WrittenData): ExecutionResult {
   if (!('written' in answer)) return withText(answer, ({ stringify: _, ...shown }) => writeJson(shown) ?? 'null');
   return withText({ data: null }, () => `{"data":${answer.written}}`);

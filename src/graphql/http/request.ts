@@ -18,11 +18,11 @@ import { toGraphQLError } from '../execute/mask.ts';
 import { VariablesText, type GivenVariables } from '../variables.ts';
 import type { HttpRequest, HttpResponse } from '../../web/request.ts';
 
-/** The paths of GraphQL. Requests come without the base path. */
+/** The paths of the GraphQL endpoints, without the base path. */
 export const GRAPHQL_PATH = '/graphql';
 export const STREAM_PATH = `${GRAPHQL_PATH}/stream`;
 
-/** The parameters of a GraphQL request; their types have been checked. */
+/** The parameters of a GraphQL request, whose types have been checked. */
 export type GraphqlParams = {
   readonly query: string;
   readonly operationName?: string | null | undefined;
@@ -30,13 +30,13 @@ export type GraphqlParams = {
   readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
-/** Throws the refusal of a body that is not JSON, or nested too deeply. */
+/** Throws the refusal of a body that is not JSON or is nested too deeply. */
 type RefuseBody = (fault: JsonFault) => never;
 
 /**
- * Checks the body of a POST and splits it into its members, in one pass. `variables` stay JSON text when they are an
+ * Checks the body of a POST and splits it into its members, in one pass. `variables` stays JSON text if it is an
  * object. Returns an empty list for any list, and null for any other value that is not an object. Throws
- * `invalid_argument`, or what `refuse` throws.
+ * `invalid_argument`, or the error of `refuse`.
  */
 function readRequestBody(text: string, refuse: RefuseBody): unknown {
   const members = readMembers(text, ENVELOPE_PARTS, ENVELOPE_DEPTH);
@@ -45,7 +45,7 @@ function readRequestBody(text: string, refuse: RefuseBody): unknown {
   if (typeof members === 'string') return refuse(members);
   return {
     query: valueOf('query', members.get('query')),
-    // Some clients send an empty name for none.
+    // Some clients send an empty operation name to mean none.
     operationName: valueOf('operationName', members.get('operationName')) || null,
     variables: variablesOf(members.get('variables')),
     extensions: valueOf('extensions', members.get('extensions')),
@@ -63,16 +63,16 @@ function valueOf(name: string, json: JsonText | undefined): unknown {
 }
 
 /**
- * Reads the parameters of a POST, from the body that `readRequestBody` returned, or of a GET, from its URL. Throws
- * `invalid_argument`.
+ * Reads the parameters of a request: for a POST from `body`, as `readRequestBody` returned it, and for a GET from its
+ * URL. Throws `invalid_argument`.
  */
 export function readParams(req: HttpRequest, body: unknown): GraphqlParams {
   return checkParams(req.method === 'GET' ? urlParams(req) : body);
 }
 
 /**
- * The refusal of a request that names a document by its hash alone (automatic persisted queries). Clients recognize the
- * message and then send the document.
+ * Refuses a request that names a document only by its hash (automatic persisted queries). Clients recognize this
+ * message and send the document instead.
  */
 class PersistedQueryNotSupported extends CallboardError {
   constructor() {
@@ -126,7 +126,7 @@ function acceptOf({ headers: { accept } }: HttpRequest): string {
   return accept?.trim() || '*/*';
 }
 
-/** Returns the media types of the `accept` header, in the given order, in lower case and without parameters. */
+/** Returns the media types of the `accept` header in their order, in lower case and without parameters. */
 export function acceptedTypes(req: HttpRequest): readonly string[] {
   return acceptOf(req)
     .split(',')
@@ -136,7 +136,7 @@ export function acceptedTypes(req: HttpRequest): readonly string[] {
 const JSON_TYPES = new Set(['application/graphql-response+json', 'application/json', 'application/*', '*/*']);
 const NOT_WANTED = /;\s*q=0(\.0*)?\s*(;|$)/i;
 
-/** Whether the `accept` header has a media type that permits JSON, anywhere in its list, with a weight other than 0. */
+/** Whether any media type in the `accept` header permits JSON with a weight other than 0. */
 export function acceptsJson(req: HttpRequest): boolean {
   const texts = acceptOf(req).split(',');
   return acceptedTypes(req).some((type, at) => JSON_TYPES.has(type) && !NOT_WANTED.test(texts[at] ?? ''));
@@ -150,7 +150,7 @@ const ANSWER_TYPES = new Set([
 ]);
 const ANY_TYPE = new Set(['*/*', 'application/*', 'multipart/*', 'text/*']);
 
-/** Throws `not_acceptable` unless the header `accept` names a media type of answers, in UTF-8. */
+/** Throws `not_acceptable` unless the `accept` header permits a media type of answers, in UTF-8. */
 export function requireAnswerType(req: HttpRequest): void {
   for (const text of acceptOf(req).toLowerCase().replace(/\s/g, '').split(',')) {
     const [type = '', ...parameters] = text.split(';');
@@ -161,8 +161,8 @@ export function requireAnswerType(req: HttpRequest): void {
 }
 
 /**
- * Answers a whole request with one error, in GraphQL's response format. Destroys the response if its headers have been
- * sent.
+ * Answers a whole request with one error, in GraphQL's response format. Destroys the response if its headers were
+ * already sent.
  */
 export function sendError(res: HttpResponse, error: CallboardError): void {
   if (res.headersSent) return void res.destroy();
@@ -172,7 +172,8 @@ export function sendError(res: HttpResponse, error: CallboardError): void {
   const body = JSON.stringify({ errors: [{ message, extensions: shown }] });
   const spec = acceptedTypes(res.req).includes('application/graphql-response+json');
   const { retryAfterMs } = error.details;
-  // Clients of persisted queries read errors only from a 200, unless the media type is GraphQL's own.
+  // Clients of persisted queries read this error only from a response with status 200, unless the media type is
+  // GraphQL's own.
   res.writeHead(persisted && !spec ? 200 : error.status, {
     'content-type': `application/${spec ? 'graphql-response+json' : 'json'}; charset=utf-8`,
     'content-length': Buffer.byteLength(body),
@@ -188,13 +189,15 @@ function isAbsent(value: unknown): value is null | undefined {
 
 // Reads bodies of GraphQL requests, with a cache for bodies with equal bytes.
 
-/** The most bodies that are cached, and the most bytes of one. Dashboards send the same few bodies again and again. */
+/**
+ * The maximum number of cached bodies, and the maximum bytes of one. Dashboards send the same few bodies again and
+ * again.
+ */
 const BODIES = { most: 500, longest: 4096 };
 
 /**
- * Creates a function that reads a request body as `readRequestBody` does. The function throws what `decode` and
- * `refuse` throw. A short body that was received before is not read again, because reading it is a sixth of the cost of
- * a small query.
+ * Creates a function that reads a request body as `readRequestBody` does, and throws the errors of `decode` and
+ * `refuse`. It caches short bodies, because reading one is a sixth of the cost of a small query.
  */
 export function createBodyReader(decode: (bytes: Buffer) => string, refuse: RefuseBody): (bytes: Buffer) => unknown {
   const bodies = new BoundedMap<string, object>({ most: BODIES.most, order: 'used' });

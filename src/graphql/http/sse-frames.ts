@@ -1,4 +1,4 @@
-/** Frames of GraphQL over server-sent events: `next` and `complete`, as graphql-sse defines them. */
+/** Encodes results as frames of GraphQL over server-sent events: `next` and `complete`, as graphql-sse defines them. */
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import { inOneLine, writeJson } from '../../core/json.ts';
 import type { Envelope } from '../../web/sse.ts';
@@ -7,8 +7,8 @@ import type { ResultFrames } from '../execute/subscriptions.ts';
 const OWN: Envelope = { head: 'event: next\ndata: ', tail: '\n\n' };
 
 /**
- * Returns the text around a result in its frame. `id` names the operation on a stream that carries several; null when
- * the operation has a stream of its own.
+ * Returns the text around a result in its frame. `id`: the operation's id on a stream that carries several operations;
+ * null if the stream carries only this one.
  */
 function envelopeOf(id: string | null): Envelope {
   return id === null ? OWN : { head: `event: next\ndata: {"id":${JSON.stringify(id)},"payload":`, tail: '}\n\n' };
@@ -29,14 +29,14 @@ function resultText(result: ExecutionResult): string {
   return inOneLine(writeJson(shown) ?? 'null');
 }
 
-/** Converts an error for the requester. `extensions.http` is meant for the HTTP handler and is not shown. */
+/** Converts an error for the requester. `extensions.http` is omitted, because it is meant for the HTTP handler. */
 function showError(error: GraphQLError): object {
   const { extensions = {}, ...shown } = error.toJSON();
   const { http: _http, ...rest } = extensions;
   return Object.keys(rest).length > 0 ? { ...shown, extensions: rest } : shown;
 }
 
-/** The frames of subscriptions that many requesters share. */
+/** Encodes the frames of subscriptions that several requesters share. */
 export const SSE_FRAMES: ResultFrames = {
   result: resultText,
   written: (data) => inOneLine(`{"data":${data}}`),

@@ -1,4 +1,4 @@
-/** Runs one operation on an event stream. Results must not be produced faster than the reader reads them. */
+/** Runs one operation on an event stream. It must not produce results faster than the reader reads them. */
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { GroupMember, Groups, Joining } from '../../web/sse-group.ts';
@@ -7,7 +7,7 @@ import type { Executor, Operation } from '../execute/executor.ts';
 import type { Results } from '../execute/subscriptions.ts';
 import { SSE_FRAMES, nextFrame, completeFrame } from './sse-frames.ts';
 
-/** One operation that runs on a stream. It ends by itself when the stream ends. */
+/** A running operation of a stream. It ends by itself when the stream ends. */
 export type Running = {
   /** Ends the operation with a `complete` frame. */
   complete(): void;
@@ -17,21 +17,21 @@ export type OperationOptions = {
   readonly executor: Executor;
   readonly groups: Groups<unknown>;
   readonly stream: SseStream;
-  /** The operation id on a stream that carries several; null on a stream of its own. */
+  /** The operation's id on a stream that carries several operations; null if the stream carries only this one. */
   readonly id: string | null;
   /**
-   * Called once, when the operation has ended for any reason, but never before `run` has returned its promise. If the
-   * operation has a stream of its own, that stream ends first.
+   * Called once when the operation has ended for any reason, but never before `run` has returned its promise. A stream
+   * that carries only this operation ends first.
    */
   readonly onEnd: () => void;
 };
 
 type StreamOperation = Omit<Operation, 'signal' | 'requester'> & { readonly requester: Principal };
-/** The operation that a request asks for, or the errors of its document. */
+/** The requested operation, or the errors of the request's document. */
 export type Requested = StreamOperation | readonly GraphQLError[];
 
 /**
- * An operation that writes to its stream itself. If its subscription is shared, a group writes to the stream instead.
+ * Runs an operation and writes its results to the stream. If its subscription is shared, a group writes them instead.
  */
 export class SseOperation implements StreamMember, Running {
   readonly #options: OperationOptions;
@@ -47,14 +47,14 @@ export class SseOperation implements StreamMember, Running {
 
   /**
    * Runs the operation, or sends the errors of its document. Results and errors are sent as `next` frames, followed by
-   * one `complete`. Results are produced no faster than the reader reads them.
+   * one `complete`. Results are not produced faster than the reader reads them.
    */
   async run(requested: Requested): Promise<void> {
     try {
       if ('plan' in requested) await this.#answer(requested);
       else {
         this.#show({ errors: requested });
-        // `onEnd` is called later, after the caller has registered the operation.
+        // Delayed by one microtask, so that `onEnd` is called only after the caller has registered the operation.
         await null;
       }
     } catch (error) {
@@ -86,7 +86,8 @@ export class SseOperation implements StreamMember, Running {
 
   #join(joining: Joining<unknown>): void {
     const { groups, stream, id, onEnd } = this.#options;
-    // The operation ended while it subscribed, so there is no member that would end the lifetime.
+    // The operation ended while it was subscribing. There is no member that would end the lifetime, so it is ended
+    // here.
     if (this.#ended) return joining.shared.lifetime.close();
     stream.removeMember(this);
     this.#member = groups.join(joining, { stream, id, onEnd });

@@ -17,13 +17,16 @@ export type OperationStreamsOptions = {
   readonly clock: Clock;
   readonly loop: EventLoop;
   readonly crypto: Pick<Crypto, 'randomToken'>;
-  /** The open streams of the node. */
+  /** All open event streams of the node. */
   readonly streams: SseStreams;
-  /** Whether subscribers who receive the same events share a group. The bytes are the same either way. */
+  /**
+   * Whether subscribers that receive the same events share one encoding of them. Each receives the same bytes either
+   * way.
+   */
   readonly sharing: boolean;
 };
 
-/** One authenticated request to a stream route. */
+/** An authenticated request to one of the stream routes. */
 export type OperationRequest = {
   readonly req: HttpRequest;
   readonly res: HttpResponse;
@@ -47,7 +50,7 @@ export function createOperationStreams({
   const groups = createGroups<unknown>({ sharing, loop });
   return {
     reserve: streams.reserve,
-    /** Opens the response as a stream, which ends when the token that opened it expires. */
+    /** Opens the response as a stream, which ends when the token of its requester expires. */
     open({ res, requester }: OperationRequest, onClose: () => void): RunOnStream {
       const stream = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
       return (requested, { id, onEnd }) => {
@@ -62,7 +65,7 @@ export function createOperationStreams({
         return operation;
       };
     },
-    /** Reads the operation that a request asks for. Throws when the request itself is invalid. */
+    /** Reads the operation that a request asks for. Throws if the request itself is invalid. */
     read({ req, body, requester }: OperationRequest): { readonly requested: Requested; readonly operationId: unknown } {
       const params = readParams(req, body);
       const operationId = params.extensions?.['operationId'];

@@ -1,4 +1,6 @@
-/** Handles the single connection mode of graphql-sse: reserved streams that carry several operations. */
+/**
+ * Handles graphql-sse's single connection mode, in which a client reserves a stream that carries several operations.
+ */
 import { subjectOf, type Principal } from '../../core/auth/principal.ts';
 import { fail, invalid } from '../../core/errors.ts';
 import { ID_MAX_CHARS, SSE_OPERATIONS, SSE_RESERVATION_MS } from '../../core/limits.ts';
@@ -9,15 +11,15 @@ import type { Running } from './sse-operation.ts';
 import type { RunOnStream, OperationStreams, OperationStreamsOptions, OperationRequest } from './sse-operations.ts';
 
 /**
- * A reservation of one stream that carries several operations. Its token is not a bearer token: only the requester that
- * reserved it may use it.
+ * The reservation of a stream. Its token is not a bearer token: only the requester that made the reservation may use
+ * it.
  */
 type Reservation = {
   readonly owner: string;
   readonly operations: Map<string, Running | null>;
-  /** The operations that arrived before the stream was opened. */
+  /** Operations that arrived before the stream was opened, by their id. */
   readonly waiting: Map<string, (run: RunOnStream) => void>;
-  /** Runs operations on the stream; null while it is not open. */
+  /** Runs an operation on the stream; null while the stream is not open. */
   run: RunOnStream | null;
   readonly drop: () => void;
   readonly cancelExpiry: Cancel;
@@ -45,7 +47,7 @@ export function createReservations(
   const find = (token: string | null, requester: Principal): Reservation =>
     ownOf(token === null ? undefined : known.get(token), requester);
   return {
-    /** Answers a request of single connection mode. Throws a CallboardError for every request that it refuses. */
+    /** Answers a request in single connection mode. Throws a CallboardError if it refuses the request. */
     handle(request: OperationRequest): void {
       const { req, requester } = request;
       const token = tokenOf(req);
@@ -70,7 +72,7 @@ export function createReservations(
 }
 
 /**
- * Returns the reservation if it is the requester's own. A reservation of another requester is answered like one that
+ * Returns the reservation if it belongs to the requester. Otherwise throws the same error as for a reservation that
  * does not exist.
  */
 function ownOf(found: Reservation | undefined, requester: Principal): Reservation {
@@ -81,7 +83,7 @@ function ownOf(found: Reservation | undefined, requester: Principal): Reservatio
   );
 }
 
-/** Returns the token of a reservation, from the header or, because EventSource cannot send headers, from the URL. */
+/** Returns the token of a reservation: from the header, or from the URL, because an EventSource cannot send headers. */
 export function tokenOf(req: HttpRequest): string | null {
   const header = req.headers['x-graphql-event-stream-token'];
   return typeof header === 'string' ? header : searchOf(req).get('token');

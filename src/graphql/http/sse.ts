@@ -7,7 +7,8 @@ import { createReservations, tokenOf } from './sse-reservations.ts';
 export type SseHandler = ReturnType<typeof createSseHandler>;
 
 /**
- * Creates the handler of graphql-sse in both modes: https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
+ * Creates the handler of graphql-sse, whose protocol defines both modes:
+ * https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
  */
 export function createSseHandler(options: OperationStreamsOptions) {
   const streams = createOperationStreams(options);
@@ -18,20 +19,20 @@ export function createSseHandler(options: OperationStreamsOptions) {
   };
   const distinct = (request: OperationRequest): void => answering(request, openDistinct);
   return {
-    /** Runs one operation with a response of its own. */
+    /** Runs one operation on a stream that carries only this operation. */
     distinct,
     /**
-     * Serves the stream route in both modes. A GET or POST without a stream token is handled as `distinct`. Every other
-     * request is about a reservation or a stream that carries several operations.
+     * Serves the stream route in both modes. A GET or POST without a stream token is answered by `distinct`. Every
+     * other request concerns a reservation or a stream that carries several operations.
      */
     stream: (request: OperationRequest): void =>
       isDistinct(request) ? distinct(request) : answering(request, reservations.handle),
-    /** Drops the reservations. Streams that are open are ended by the owner of `streams`. */
+    /** Drops the reservations. It does not end open streams; the owner of `streams` does. */
     close: reservations.close,
   };
 }
 
-/** Does nothing. Shared by all streams, so that none allocates a function of its own. */
+/** An `onEnd` that does nothing. One function serves all streams, so that no stream allocates its own. */
 function nothing(): void {}
 
 function isDistinct({ req }: OperationRequest): boolean {

@@ -1,36 +1,34 @@
-/** The budget of bytes that all lists of one answer have together. */
+/** Limits the bytes of all lists of one answer together. */
 import { completenessOf, type Completeness } from '../../core/completeness.ts';
 import { CallboardError } from '../../core/errors.ts';
 import { ANSWER_BYTES, ANSWER_PAGE_BYTES, ANSWER_ROW_BYTES } from '../../core/limits.ts';
 import type { Page } from '../../core/page.ts';
 
-/** The names of the fields that an operation may select; null if unknown, which counts as all fields. */
+/** The names of the fields that an operation may select. Null: unknown, which counts as all fields. */
 export type Asks = ReadonlySet<string> | null;
 
-/**
- * The part of a row that may be large: the fields that show it, and the size of those fields that an operation selects.
- */
+/** Measures the part of a row that may be large. `fields`: the fields that show this part. */
 export type RowSize<Row> = {
   readonly fields: readonly string[];
   /**
-   * The approximate size of the selected fields as JSON, in bytes. Computed from known lengths, because it is called
-   * for every row, up to twice for one answer.
+   * Returns the approximate JSON size in bytes of those fields that the operation selects. It must be computed from
+   * known lengths, because it is called for every row, up to twice for one answer.
    */
   readonly bytes: (row: Row, asks: (field: string) => boolean) => number;
 };
 
 /**
- * Returns the bytes that one list may take: a page while more than three quarters of the whole budget are left. After
- * that, a list may take an eighth of the rest, so every list leaves something for later lists.
+ * Returns the bytes that one list may take: a whole page while more than three quarters of the budget are left, and
+ * after that an eighth of the rest, so that some budget always remains for later lists.
  */
 function roomOf(left: number): number {
   return left > (ANSWER_BYTES * 3) / 4 ? ANSWER_PAGE_BYTES : left / 8;
 }
 
 /**
- * The bytes that all lists of one answer may hold together. A list that reaches the bound of a page or the end of the
- * budget ends early, and its completeness says so. While any budget is left, a list has at least one row, so that
- * paging makes progress; afterwards lists are empty.
+ * The number of bytes that all lists of one answer may take together. A list that reaches the limit of a page or the
+ * end of the budget ends early, and its `completeness` says so. While any budget is left, a list has at least one row,
+ * so that paging makes progress. After that, lists are empty.
  */
 export class AnswerBudget {
   readonly #asks: Asks;
@@ -42,7 +40,7 @@ export class AnswerBudget {
   }
 
   /**
-   * Returns the page, or the first rows of it that fit into the budget. Repeated calls for the same page return the
+   * Returns the page, or as many of its first rows as fit into the budget. Repeated calls for the same page return the
    * same rows.
    */
   page<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
@@ -58,15 +56,15 @@ export class AnswerBudget {
   }
 
   /**
-   * Does the same as `page`, for a field whose rows are written into the text of the answer at each call. An answer may
-   * have one page several times, so each repeated call takes the page's bytes from the budget again.
+   * Like `page`, for a field whose rows are written into the text of the answer at each call. If an answer contains one
+   * page several times, each repetition takes the page's bytes from the budget again.
    */
   written<Row>(page: Page<Row>, size: RowSize<Row> | null): Page<Row> {
     this.#write(this.#partOf(page, page.nodes, size));
     return this.page(page, size);
   }
 
-  /** Does the same as `page`, for a list without pages. */
+  /** Like `page`, for a list without pages. */
   list<Row, List extends { readonly items: readonly Row[]; readonly completeness: Completeness }>(
     list: List,
     size: RowSize<Row>,
@@ -76,14 +74,14 @@ export class AnswerBudget {
     return { items: list.items.slice(0, kept), completeness: cutShort(list.completeness, kept) };
   }
 
-  /** Does the same as `written`, for a list without pages. */
+  /** Like `written`, for a list without pages. */
   items<Row>(list: { readonly items: readonly Row[]; readonly completeness: Completeness }, size: RowSize<Row>) {
     this.#write(this.#partOf(list, list.items, size));
     return this.list(list, size).items;
   }
 
   /**
-   * Counts a single row. Throws `too_complex` if no budget is left, because a single row cannot end early as a list
+   * Counts a single row. Throws `too_complex` if no budget is left, because a single row cannot be shortened as a list
    * can.
    */
   row<Row>(row: Row, size: RowSize<Row>): Row {
@@ -91,7 +89,7 @@ export class AnswerBudget {
     return row;
   }
 
-  /** Resets the budget, for an operation that is executed again from its start. */
+  /** Resets the budget for an operation that is executed again from its start. */
   restart(): void {
     this.#left = ANSWER_BYTES;
     this.#parts.clear();
@@ -122,7 +120,10 @@ export class AnswerBudget {
     return { kept, bytes, written: false };
   }
 
-  /** Returns the bytes of all rows. They are remembered for a list that several answers show with the same fields. */
+  /**
+   * Returns the bytes of all rows. The result is cached by list, because several answers may show one list with the
+   * same fields.
+   */
   #wholeBytes<Row>(rows: readonly Row[], size: RowSize<Row>): number {
     const before = measured.get(rows);
     if (before && before.size === size && before.asks === this.#asks) return before.bytes;
@@ -147,7 +148,7 @@ export class AnswerBudget {
     return ANSWER_ROW_BYTES + (size ? size.bytes(row, this.#isAsked) : 0);
   }
 
-  /** Returns the given size, or null if the operation selects no field that may be large. */
+  /** Returns the given size; null if the operation selects none of the fields that may be large. */
   #sizeOf<Row>(size: RowSize<Row>): RowSize<Row> | null {
     return size.fields.some(this.#isAsked) ? size : null;
   }
@@ -155,14 +156,14 @@ export class AnswerBudget {
   readonly #isAsked = (field: string): boolean => this.#asks === null || this.#asks.has(field);
 }
 
-/** The number of rows from which on the bytes of a list are remembered. */
+/** The minimum number of rows of a list whose bytes are cached. */
 const MIN_MEASURED_ROWS = 8;
-/** The bytes of whole lists, as they were last measured. A list that was handed out is never modified. */
+/** The last measured bytes of whole lists. This is safe because a list is never modified after it was returned. */
 const measured = new WeakMap<object, { readonly size: object; readonly asks: Asks; readonly bytes: number }>();
 
 /**
- * How many rows of a list are shown, and the bytes of these rows. The bytes are deducted from the budget once, before
- * the rows are written.
+ * How many rows of a list are shown, and their bytes. `written`: whether the rows were already written once; only
+ * further times take bytes from the budget again.
  */
 type Part = { readonly kept: number; readonly bytes: number; written: boolean };
 const NOTHING: Part = { kept: 0, bytes: 0, written: false };

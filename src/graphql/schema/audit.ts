@@ -1,6 +1,6 @@
 /**
- * The audit: what administrators did, the stored chain of its rows and its check, and the mutation `revealPayload`, which the audit
- * records.
+ * Defines the schema of the audit: what administrators did, the stored chain of its rows and the check of that chain,
+ * and the mutation `revealPayload`, whose use the audit records.
  */
 import type { AuditSubject, OperatorAction } from '../../core/audit/audit-rows.ts';
 import type { AuditChain, AuditCheck, AuditEvent } from '../../core/audit/audit.ts';
@@ -150,7 +150,7 @@ builder.queryFields((t) => ({
   }),
 }));
 
-// The mutation `revealPayload`: one payload, one reason, one row of the audit.
+// The mutation `revealPayload` shows one payload for one reason, and writes one row of the audit.
 
 const RevealSubjectEnum = wireEnum<RevealTarget['kind']>('RevealSubject', 'What to reveal.', {
   command_params: 'The params of a command. Needs `clientId` and `commandId`.',
@@ -186,9 +186,9 @@ const RevealedPayloadType = builder.objectRef<RevealedPayload>('RevealedPayload'
 
 const RevealPayloadResult = orRefusal('RevealPayloadResult', RevealedPayloadType, 'The payload, or a refusal.');
 
-type Given = typeof RevealPayloadInput.$inferInput;
+type RevealInput = typeof RevealPayloadInput.$inferInput;
 
-function targetOf({ subject, userId, clientId, commandId, messageId }: Given): RevealTarget {
+function targetOf({ subject, userId, clientId, commandId, messageId }: RevealInput): RevealTarget {
   if (subject === 'message') return messageOf({ userId, commandId }, messageId ?? invalid('message_id', 'required'));
   return {
     kind: subject,
@@ -198,7 +198,7 @@ function targetOf({ subject, userId, clientId, commandId, messageId }: Given): R
   };
 }
 
-function messageOf({ userId, commandId }: Pick<Given, 'userId' | 'commandId'>, messageId: string): RevealTarget {
+function messageOf({ userId, commandId }: Pick<RevealInput, 'userId' | 'commandId'>, messageId: string): RevealTarget {
   if (commandId != null) return { kind: 'message', userId, commandId, messageId };
   const { kind, key } = readNodeId('message_id', messageId);
   if (kind !== 'Message' || key.userId !== userId)

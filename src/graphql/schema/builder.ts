@@ -1,4 +1,6 @@
-/** The schema builder, to which each room adds its types and fields, and the enums that it makes of wire words. */
+/**
+ * Creates the schema builder, to which the other files of this folder add their types and fields, and creates enums.
+ */
 import SchemaBuilder, { type SchemaTypes } from '@pothos/core';
 import ComplexityPlugin from '@pothos/plugin-complexity';
 import { GraphQLError, Kind } from 'graphql';
@@ -7,16 +9,16 @@ import type { Context } from './context.ts';
 import { jsonScalar, parseTime, printTime } from './scalars.ts';
 
 /**
- * Fields are non-null unless they say otherwise, and declare their cost. The plan counts the cost from the document
- * before anything runs, so the complexity plugin's own counting in resolvers is disabled.
+ * Fields are non-null unless they declare otherwise, and each declares its cost. The complexity plugin's own counting
+ * in resolvers is disabled, because the plan computes the cost from the document before anything runs.
  */
 export const builder = new SchemaBuilder<{
   Context: Context;
   DefaultFieldNullability: false;
   Scalars: {
-    /** Resolvers use epoch milliseconds. */
+    /** Resolvers receive and return epoch milliseconds. */
     DateTime: { Input: number; Output: number };
-    /** JSON text passes through unchanged. */
+    /** JSON text is passed through unchanged. */
     JSON: { Input: RawJson; Output: JsonText };
   };
 }>({ plugins: [ComplexityPlugin], defaultFieldNullability: false, complexity: { disabled: true } });
@@ -53,20 +55,20 @@ builder.subscriptionType({
     'Live changes from now on, without replay. A subscription queues up to 100 events, then drops the oldest ones; `missed` of the next event says how many.',
 });
 
-// Makes enums of the schema from the words that frames and stores use.
+// Creates enums from wire words: the texts by which frames and stores name the values.
 
 /**
- * Returns the GraphQL name of a wire word, the form of an enum value in frames, stores and REST: `user-owned` becomes
- * USER_OWNED.
+ * Returns the GraphQL name of a wire word. A wire word is an enum value as frames, stores and REST write it:
+ * `user-owned` becomes USER_OWNED.
  */
 export function enumName(word: string): string {
   return word.toUpperCase().replaceAll('-', '_');
 }
 
 /**
- * Makes an enum whose internal values are core's own wire words. So resolvers return wire words unchanged, and the
- * schema of REST serializes them as they are. `words` maps each wire word to its description. A word of core's type
- * that `words` lacks is a compile error. `nameOf` returns the GraphQL name of a word.
+ * Creates an enum whose internal values are core's own wire words. Resolvers therefore return wire words unchanged, and
+ * the REST schema writes them as they are. `words` maps each wire word to its description; if a word of core's type is
+ * missing there, that is a compile error. `nameOf` returns the GraphQL name of a word.
  */
 export function wireEnum<Word extends string>(
   name: string,
@@ -79,7 +81,10 @@ export function wireEnum<Word extends string>(
   return builder.enumType(name, { description, values });
 }
 
-/** Returns the typed keys of a record. The record must have no other keys, so use it only on object literals. */
+/**
+ * Returns the keys of a record with their type. The record must have no other keys than its type says, so use this only
+ * on object literals.
+ */
 export function keysOf<Key extends string>(record: Readonly<Record<Key, unknown>>): readonly Key[] {
   return Object.keys(record) as Key[];
 }

@@ -1,27 +1,27 @@
 /**
- * Hints that types and fields give in `extensions`, so that the text of an entity can be cached (writer/texts.ts). A
- * resolver without a hint, and any field with arguments, may depend on anything.
+ * Hints in the `extensions` of types and fields that allow caching the text of an entity (writer/texts.ts). A resolver
+ * without a hint, and any field with arguments, may depend on anything.
  */
 
 /**
- * The values of the type are core's immutable entities: a change creates a new object, also when it changes something
- * reached through exposed fields.
+ * The values of the type are immutable entities of core. Every change creates a new object, including a change of
+ * something that is reached through exposed fields.
  */
 export const ENTITY = { entity: true } as const;
 
-/** The resolver reads only its parent: no context, no clock. Exposed fields do not need this hint. */
+/** The resolver reads only its parent, neither the context nor the clock. Exposed fields do not need this hint. */
 export const PURE = { pure: true } as const;
 
 /**
- * A leaf that the resolver computes cheaply and synchronously from its parent and the time. It is resolved each time,
- * also when the text of its entity is cached.
+ * The field is a leaf that the resolver computes cheaply and synchronously from its parent and the time. It is resolved
+ * each time, even if the text of its entity is cached.
  */
 export const DERIVED = { derived: true } as const;
 
 /**
- * Makes the hint of an entity with derived fields. `changesAt` returns the earliest time after `now` at which any of
- * them may change while the entity stays the same (epoch milliseconds; Infinity: never). Lists of such entities can
- * then be cached.
+ * Returns the hint for an entity with derived fields, which also allows caching lists of such entities. `changesAt`
+ * returns the earliest time after `now` at which any derived field may change while the entity stays the same object,
+ * in epoch milliseconds; Infinity: never.
  */
 export function timedEntity<T extends object>(changesAt: (entity: T, now: number) => number) {
   return { entity: true, changesAt } as const;

@@ -1,4 +1,4 @@
-/** The waits of callers: their listings, counts and alerts. */
+/** Defines the schema of callers that wait for commands: their listings, counts and alerts. */
 import type { WaitFor } from '../../core/commands/waiter.ts';
 import type { InstanceMismatch, PendingRpc, PendingRpcAlert } from '../../core/core.ts';
 import { clientKeyText, commandKeyText, type ClientKey } from '../../core/ids.ts';
@@ -151,7 +151,7 @@ const NodeCounts = builder.objectRef<CountsByNode>('NodeCounts').implement({
   })),
 });
 
-/** The cost of a count of waits: it may scan as many waits as the default share guarantees one user. */
+/** The cost of counting waits: the count may scan as many waits as the default share guarantees to one user. */
 const COUNT_COST = scanCost(SHARE_BOUNDS.waits.guarantee);
 
 const filterArgument = builder.args((t) => ({

@@ -1,4 +1,4 @@
-/** Who may invoke actions on the clients of a user. Core asks the policy. */
+/** Defines the query that says who may invoke actions on the clients of a user. The decision is core's. */
 import type { ActionPermissions, CallPermission } from '../../core/calls/permissions.ts';
 import { PERMITTED_ACTIONS, PERMITTED_ACTION_COST } from '../../core/limits.ts';
 import { builder } from './builder.ts';
@@ -6,7 +6,7 @@ import { PreflightVerdictEnum } from './calls-preflight.ts';
 import { CommandCallerKind } from './delivery.ts';
 import { fieldsOf, id, list, text, typed } from './fields.ts';
 
-/** The kinds of callers. */
+/** The number of kinds of callers: administrators, the user, the user's agents, and viewers of the user's sites. */
 const KINDS = 4;
 
 const CallPermissionType = builder.objectRef<CallPermission>('CallPermission').implement({

@@ -1,4 +1,7 @@
-/** The query `preflightInvocation`: what each layer of an invocation would answer now. Core asks the layers. */
+/**
+ * Defines the query `preflightInvocation`, which says how each layer of an invocation would decide now. The decisions
+ * are core's.
+ */
 import {
   PREFLIGHT_LAYERS,
   type Preflight,
@@ -96,7 +99,10 @@ const PreflightType = builder.objectRef<Preflight>('Preflight').implement({
   })),
 });
 
-/** The cost is high, because this query reads what an invocation reads: one document must not contain many of them. */
+/**
+ * The cost is high because this query reads all that an invocation reads, so one document must not contain many of
+ * them.
+ */
 const PREFLIGHT_COST = 50;
 
 builder.queryField('preflightInvocation', (t) =>

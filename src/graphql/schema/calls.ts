@@ -1,4 +1,4 @@
-/** Calls: the mutations that invoke, await and cancel commands. Core decides the order of the checks. */
+/** Defines the mutations that invoke, await and cancel commands. Core decides the order of the checks. */
 import { endOf } from '../../core/calls/call.ts';
 import type { CancelReceipt, Invocation } from '../../core/core.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -16,8 +16,8 @@ import { Refusal, answered, orRefusal, refusalOf, type RefusalView } from './ref
 import { textOfJson } from './scalars.ts';
 
 /**
- * An answered invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record and not the
- * response to the caller's own call.
+ * The answer to an invocation. `reread`: the command was awaited by its ids, so the answer shows a stored record
+ * instead of the response to the caller's own call.
  */
 type InvocationView = Exclude<Invocation, { readonly kind: 'refused' }> & { readonly reread: boolean };
 
@@ -191,7 +191,7 @@ builder.mutationField('awaitCommand', (t) =>
   }),
 );
 
-/** Records in the audit that an administrator reads the progress of a command that another requester invoked. */
+/** Writes to the audit that an administrator reads the progress of a command that another requester invoked. */
 async function mayReadProgress({ core, requester, readPayload }: Context, key: CommandKey): Promise<void> {
   const command = await core.delivery.command(requester, key);
   if (command && !core.reveals.ownsCall(requester, command)) await readPayload(subjectOfCommand(command));

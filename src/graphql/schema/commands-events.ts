@@ -1,4 +1,4 @@
-/** The subscriptions to the updates of one command and to the events of many. */
+/** Defines the subscriptions to the updates of one command and to the events of many commands. */
 import type { CommandEvent, CommandEventStage } from '../../core/commands/command-event.ts';
 import type { CommandEventQuery } from '../../core/commands/event-access.ts';
 import type { CommandUpdate } from '../../core/core.ts';
@@ -85,7 +85,7 @@ builder.subscriptionField('commandUpdates', (t) =>
   }),
 );
 
-// The GraphQL subscription to what happens to commands.
+// The subscription to events of many commands, and its types.
 
 const CommandEventStageEnum = wireEnum<CommandEventStage>('CommandEventStage', 'What happened to a command.', {
   admitted: 'The relay admitted the command.',

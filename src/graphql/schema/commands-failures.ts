@@ -1,4 +1,4 @@
-/** Failed commands in groups, such as those of one action with one error code. */
+/** Defines the listing of failed commands in groups, such as all of one action with one error code. */
 import type { FailureGroup, FailureKey, Failures, OutcomeCount } from '../../core/commands/lookup.ts';
 import { SHOWN_FAILURES } from '../../core/limits.ts';
 import { SCAN_BUDGET } from '../../core/page.ts';

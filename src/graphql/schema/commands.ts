@@ -1,4 +1,6 @@
-/** Commands: one GraphQL type with all that is known of a command, and the queries that find commands. */
+/**
+ * Defines the GraphQL type of a command, with everything that is known about it, and the queries that find commands.
+ */
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { Command, Sighting } from '../../core/commands/command.ts';
 import { commandKeyText, type CommandKey } from '../../core/ids.ts';

@@ -1,4 +1,7 @@
-/** The actions that connected clients advertise. An advertised action is never a permission to invoke it. */
+/**
+ * Defines the types of actions that connected clients advertise. An advertisement never permits anyone to invoke the
+ * action.
+ */
 import type {
   ActionAdvertisement,
   Connection,
@@ -13,7 +16,7 @@ import { ConnectionSnapshot } from './connections.ts';
 import { fieldsOf, flag, id, list, nullable, typed, text } from './fields.ts';
 import { CompletenessType, forAdmins, scanCost } from './page.ts';
 
-// The cost of the flags is part of the cost of their object.
+// The cost of these flags is included in the cost of the object that has them.
 const ActionGuardsType = builder.objectRef<ActionGuards>('ActionGuards').implement({
   description:
     'What stands between a command and an action’s handler, as the client says. The relay does not check it.',

@@ -1,4 +1,7 @@
-/** Clients that reconnect often, or lead by another measure: samples for administrators. */
+/**
+ * Defines two samples of clients for administrators: clients that reconnect often, and clients that rank first by a
+ * measure.
+ */
 import type { ClientMeasure, ClientSample, FlappingSample, Reconnects } from '../../core/connections/reconnects.ts';
 import { clientKeyText, type ClientKey } from '../../core/ids.ts';
 import { RECONNECT_CLIENTS, TOP_CLIENTS_MAX } from '../../core/limits.ts';
@@ -58,7 +61,7 @@ builder.queryField('flapping', (t) =>
   }),
 );
 
-// The GraphQL types and the field that show which clients lead by a measure.
+// The types and the field of the clients that rank first by a measure.
 
 const ClientMeasureEnum = wireEnum<ClientMeasure>('ClientMeasure', 'What clients are chosen and ordered by.', {
   backlog: 'Those with the most commands that have not ended, most first. Such a client need not be connected.',
@@ -67,7 +70,7 @@ const ClientMeasureEnum = wireEnum<ClientMeasure>('ClientMeasure', 'What clients
     'Those whose connection is forgotten next: lost ones, the one lost longest ago first, then those whose link is up, the one that was silent for longest first.',
 });
 
-/** A client in a sample. The rooms of commands and of calls add its figures. */
+/** A client in a sample. The files of commands and of calls add fields with its figures. */
 export const SampledClient = builder.objectRef<ClientKey>('SampledClient').implement({
   description: 'A client that leads by a measure, with its figures now.',
   fields: fieldsOf((t) => ({

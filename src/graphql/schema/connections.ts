@@ -1,4 +1,4 @@
-/** Connections: the type, the listing and the subscription. Core decides access. */
+/** Defines the type, the listing and the subscription of connections. Core decides who may see them. */
 import type { ConnectionChange, ConnectionEvent } from '../../core/backend.ts';
 import {
   connectionStatus,
@@ -30,25 +30,25 @@ import { ROWS_OF_USER, connectionOf, pageArguments, pageOf, scannedBy, scannedPa
 import { fresh } from './subscription-fields.ts';
 
 /**
- * The size of a connection in an answer. Counts only the fields whose size the client decides, because a client's
- * advertisements alone may fill a frame.
+ * The size of a connection in an answer. Only fields whose size the client decides are counted, because the
+ * advertisements of one client may fill a whole frame.
  */
 export const CONNECTION_SIZE: RowSize<Connection> = {
   fields: ['metadata', 'actionNames', 'actions'],
   bytes({ metadata, actions }, asks) {
-    const said = asks('metadata') ? (metadata?.length ?? 0) : 0;
-    if (!asks('actions')) return said + (asks('actionNames') ? sumsOf(actions).names : 0);
+    const metadataBytes = asks('metadata') ? (metadata?.length ?? 0) : 0;
+    if (!asks('actions')) return metadataBytes + (asks('actionNames') ? sumsOf(actions).names : 0);
     const { names, texts, schemas, metadatas } = sumsOf(actions);
-    const words = asks('summary') || asks('description') || asks('version') ? texts : 0;
-    return said + 2 * names + words + (asks('schema') ? schemas : 0) + (asks('metadata') ? metadatas : 0);
+    const textBytes = asks('summary') || asks('description') || asks('version') ? texts : 0;
+    return metadataBytes + 2 * names + textBytes + (asks('schema') ? schemas : 0) + (asks('metadata') ? metadatas : 0);
   },
 };
 
-/** The bytes of all advertisements of a client, by the fields that show them. */
+/** The bytes of all actions that a client advertises, by the fields that show them. */
 type Sums = { names: number; texts: number; schemas: number; metadatas: number };
 const known = new WeakMap<readonly ActionAdvertisement[], Sums>();
 
-/** Sums up the bytes of a list of actions, once for each list, because a list is immutable. */
+/** Returns the bytes of a list of actions. They are computed once per list, because a list is immutable. */
 function sumsOf(actions: readonly ActionAdvertisement[]): Sums {
   const before = known.get(actions);
   if (before) return before;
@@ -184,7 +184,7 @@ export const loadConnection = loadBy(clientKeyText, ({ core, requester }, keys) 
   core.connections.many(requester, keys),
 );
 
-/** Loads the connection of a client as a single row, which counts against the size of the answer. */
+/** Loads the connection of a client as a single row, whose size counts against the budget of the answer. */
 export function loadSized(context: Context, client: ClientKey): MaybePromise<Connection | null> {
   return thenDo(loadConnection(context, client), (row) => row && context.budget.row(row, CONNECTION_SIZE));
 }

@@ -1,4 +1,7 @@
-/** The context of one GraphQL operation: its requester, its audited reads, its loaders, and what it has read. */
+/**
+ * The context of one GraphQL operation: its requester, its audited reads, its loaders, and what it has read from the
+ * store.
+ */
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import type { Principal } from '../../core/auth/principal.ts';
 import type { CallerSide, Core, HangUp } from '../../core/core.ts';
@@ -13,19 +16,19 @@ export type ContextOptions = {
   readonly core: Core;
   /** The requester; null if the request had no token. */
   readonly requester: Principal | null;
-  /** Aborted when the caller hangs up. That ends the caller's waits, never its commands. */
+  /** Aborted when the caller hangs up. This ends the caller's waits, but never its commands. */
   readonly signal?: HangUp | undefined;
-  /** The reading that remembers what the operation reads; absent: the context creates one. */
+  /** Remembers what the operation reads; absent: the context creates one. */
   readonly reading?: DocumentReading | undefined;
-  /** The names of the fields that the operation may select; absent: not known. */
+  /** The names of the fields that the operation may select; absent: unknown. */
   readonly asks?: Asks | undefined;
-  /** The context of the subscription, for the context of one of its events: both have the same audited reads. */
+  /** For the context of an event: the context of its subscription, whose audited reads it shares. */
   readonly subscription?: Context | undefined;
-  /** Receives the admission and the progress of the command that the operation waits for. */
+  /** Receives the admission and the progress of the command for which the operation waits. */
   readonly updates?: CallUpdates | undefined;
-  /** Notes for the access log; absent if the operation has no access log line of its own. */
+  /** Notes for the access log; absent if the operation has no log line of its own. */
   readonly notes?: RequestNotes | undefined;
-  /** The trace context of the request; commands that the request admits belong to that trace. */
+  /** The trace context of the request. Commands that the request admits belong to this trace. */
   readonly trace?: TraceContext | undefined;
 };
 
@@ -36,13 +39,14 @@ export function createContext(options: ContextOptions): Context {
 }
 
 /**
- * The context of one request's resolvers. Never shared between requests: the loaders cache what this requester may see.
+ * The context of one request's resolvers. It must never be shared between requests, because the loaders cache what this
+ * requester may see.
  */
 export class Context {
   readonly core: Core;
   readonly requester: Principal | null;
   readonly signal: HangUp | undefined;
-  /** What this operation has read of the store, remembered until the next event of a subscription. */
+  /** What this operation has read from the store. It is remembered until the next event of a subscription. */
   readonly reading: DocumentReading;
   readonly updates: CallUpdates | undefined;
   readonly notes: RequestNotes | undefined;
@@ -66,7 +70,7 @@ export class Context {
     this.trace = trace;
   }
 
-  /** Created when they are used: few requests read payloads. */
+  /** Created on first use, because few requests read payloads. */
   get payloadReads(): PayloadReads {
     return (this.#payloadReads ??= this.#subscription?.payloadReads ?? new PayloadReads(this));
   }
@@ -75,39 +79,42 @@ export class Context {
     return this.payloadReads.read;
   }
 
-  /** The bytes that the lists of this answer may still hold. */
+  /** The bytes that the lists of this answer may still take. */
   get budget(): AnswerBudget {
     return (this.#budget ??= new AnswerBudget(this.#asks));
   }
 
-  /** Resets the budget, for an operation that is executed again from its start. */
+  /** Resets the budget for an operation that is executed again from its start. */
   restart(): void {
     this.#budget?.restart();
   }
 
-  /** Returns the loader with this number, created on first use: most requests need few of them. */
+  /** Returns the loader with this number. Created on first use, because most requests need few loaders. */
   loader(number: number, create: (context: Context) => Forgets): Forgets {
     return ((this.#loaders ??= [])[number] ??= create(this));
   }
 
-  /** Forgets what was loaded and read, so that no event of a subscription shows values of an earlier one. */
+  /** Forgets what was loaded and read, so that an event of a subscription never shows values of an earlier event. */
   forget(): void {
     this.#loaders?.forEach((loader) => loader.forget());
     this.reading.forget();
   }
 }
 
-/** What the context may forget between two events of a subscription. */
+/** What a context must be able to forget between two events of a subscription. */
 export type Forgets = { forget(): void };
 
 /**
  * Must have completed before payloads of `subject` are shown. For an administrator, it writes one audit row per request
- * and subject; it throws `audit_unavailable`, and `forbidden` if administrators may not read payloads here. For any
- * other requester it does nothing: access to own payloads is not audited.
+ * and subject. It throws `audit_unavailable` if it cannot, and `forbidden` if administrators may not read payloads
+ * here. For any other requester it does nothing, because access to one's own payloads is not audited.
  */
 type ReadPayload = (subject: AuditSubject) => MaybePromise<void>;
 
-/** The audited reads of one request, however many fields or events of it show payloads of one subject. */
+/**
+ * The audited reads of one request. A subject is audited once, however many fields or events of the request show
+ * payloads of it.
+ */
 class PayloadReads {
   readonly #context: Context;
   readonly #rows = new Map<string, MaybePromise<void>>();
@@ -124,14 +131,17 @@ class PayloadReads {
     return this.#add(key, core.reveals.read(requester, subject, notes?.requestId ?? null));
   };
 
-  /** Writes the audit row of reading the payloads of `subject` for a reason, which the later reads then have. */
+  /**
+   * Writes the audit row for reading payloads of `subject` for this reason. Later reads of the subject in this request
+   * are covered by this row.
+   */
   readFor(reason: string, subject: AuditSubject): MaybePromise<void> {
     const { core, requester, notes } = this.#context;
     const row = core.reveals.readFor(requester, { subject, reason, requestId: notes?.requestId ?? null });
     return this.#add(canonicalJson(subject), row);
   }
 
-  /** Whether the requester may read payloads of `subject` here. */
+  /** Whether the requester may read payloads of `subject` in this request. */
   mayRead(subject: AuditSubject): boolean {
     const { core, requester } = this.#context;
     return core.reveals.shows(requester) || this.#rows.has(canonicalJson(subject));

@@ -1,4 +1,7 @@
-/** Execution contexts, browser windows and workers that clients report: their types, filters, listings and counts. */
+/**
+ * Defines the schema of execution contexts, browser windows and workers, which clients report: types, filters, listings
+ * and counts.
+ */
 import { knownInSight, readUserInSight } from '../../core/auth/sight.ts';
 import type { ClientType } from '../../core/connections/connection.ts';
 import {
@@ -126,7 +129,7 @@ const ContextFilter = builder.inputType('ContextFilter', {
   }),
 });
 
-/** How many contexts a filter may scan for a page: of one client, or of all. */
+/** The maximum number of contexts that a filter scans for one page: of one client, or of all clients. */
 const CONTEXTS_SCANNED = { most: SCAN_BUDGET, ofClient: CLIENT_CONTEXTS };
 
 const contextFilterArgument = builder.args((t) => ({
@@ -214,7 +217,7 @@ builder.objectField(CommandType, 'contexts', (t) =>
   }),
 );
 
-// Browser windows that clients report: the type and the listings.
+// The type and the listings of browser windows, which clients report.
 
 const WindowStatusEnum = wireEnum<WindowStatus>('WindowStatus', 'The status of a browser window.', {
   open: 'Its client reports it as open.',
@@ -304,7 +307,7 @@ const BrowserWindowFilter = builder.inputType('BrowserWindowFilter', {
   }),
 });
 
-/** How many windows a filter may scan for a page: of one client, or of all. */
+/** The maximum number of windows that a filter scans for one page: of one client, or of all clients. */
 const WINDOWS_SCANNED = { most: SCAN_BUDGET, ofClient: CLIENT_WINDOWS };
 
 const windowFilterArgument = builder.args((t) => ({
@@ -368,11 +371,11 @@ builder.objectField(User, 'browserWindows', (t) =>
   }),
 );
 
-// The GraphQL types and fields of workers: the contexts that background programs report.
+// The types and fields of workers. Workers are the contexts that background programs report.
 
 /**
- * The user, the kind of client, and how many workers each list may hold. Each list is read only when a query selects
- * it.
+ * What the lists of workers need: the user, the kind of client, and the maximum length of each list. A list is read
+ * only if the operation selects it.
  */
 type WorkersOf = {
   readonly userId: string;
@@ -393,7 +396,7 @@ async function itemsOf(context: Context, workers: WorkersOf, view: WorkerView): 
   return context.budget.items(await listOf(context, workers, view), CONTEXT_SIZE);
 }
 
-/** What one list costs besides its workers: it may scan as many contexts as a count. */
+/** The cost of one list besides its workers: reading it may scan as many contexts as a count. */
 const { multiplier: _, ...LIST_COST } = scanCost(COUNT_SCAN);
 
 const WorkerListType = builder.objectRef<WorkerList>('WorkerList').implement({

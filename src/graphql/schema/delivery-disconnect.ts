@@ -1,4 +1,4 @@
-/** The mutation by which an operator disconnects a client. Core checks the rights and acts. */
+/** Defines the mutation by which an operator disconnects a client. Core checks the permission and disconnects. */
 import type { Disconnection } from '../../core/commands/operator-actions.ts';
 import { MAX_REASON } from '../../core/limits.ts';
 import { builder, wireEnum } from './builder.ts';

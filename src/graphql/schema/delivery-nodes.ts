@@ -1,4 +1,4 @@
-/** The nodes of the deployment, as each last reported itself, and the mutation that drains one. */
+/** Defines the listing of the deployment's nodes, as each last reported itself, and the mutation that drains a node. */
 import type { NodeView } from '../../core/commands/inspection.ts';
 import { DRAIN_WITHIN_MS, MAX_REASON, NODE_LEASE_MS } from '../../core/limits.ts';
 import { builder, ranged } from './builder.ts';
@@ -18,7 +18,7 @@ const Counter = builder.objectRef<Count>('Counter').implement({
   })),
 });
 
-/** Ends the description of a field that only recent versions report. */
+/** The end of the description of a field that only recent versions report. */
 const UNREPORTED = 'null if the node is of a version that does not report it';
 
 const DispatcherNode = builder.objectRef<NodeView>('DispatcherNode').implement({

@@ -1,4 +1,4 @@
-/** Capacity scopes: how many commands each may have, and which commands hold its reservations. */
+/** Defines the schema of capacity scopes: how many commands each may have, and which commands hold its reservations. */
 import type { ScopeView } from '../../core/commands/inspection.ts';
 import { SCOPE_HOLDERS } from '../../core/limits.ts';
 import { builder } from './builder.ts';

@@ -1,4 +1,7 @@
-/** Delivery: the records of commands, their listings, and the state of delivery as operators see it. Reading changes nothing. */
+/**
+ * Defines the schema of delivery: the records of commands, their listings, and the state of delivery for operators. It
+ * only reads.
+ */
 import { programOf, type CallerLabel } from '../../core/auth/caller-label.ts';
 import { requireAdmin, type AdminPrincipal } from '../../core/auth/principal.ts';
 import {
@@ -39,7 +42,7 @@ import {
 } from './page.ts';
 import { ModeEnum } from './server.ts';
 
-/** The arguments that name one command. */
+/** The arguments that identify one command. */
 export const commandArguments = builder.args((t) => ({
   userId: t.id({ required: true, description: 'The id of the user that the target client belongs to.' }),
   clientId: t.id({ required: true, description: 'The id of the target client.' }),
@@ -221,7 +224,7 @@ builder.objectFields(SampledClient, (t) => ({
   }),
 }));
 
-// The operator's view of delivery: summary, nodes, scopes and records. Reading changes nothing.
+// The summary and the records of delivery, for operators.
 
 const DeliverySummaryType = builder.objectRef<DeliverySummaryView>('DeliverySummary').implement({
   description:
@@ -265,7 +268,9 @@ const CommandOrderEnum = wireEnum<CommandOrder>('CommandOrder', 'The order of co
 
 type FilterFields = PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>;
 
-/** Makes the members of a filter that select callers. `which`: the rows and what the caller does with them. */
+/**
+ * Returns the members of a filter by which callers are selected. `which`: the rows, and what the caller does with them.
+ */
 export function callerFilterFields(t: FilterFields, which: string) {
   return {
     caller: t.string({
@@ -327,7 +332,7 @@ type CommandsArguments = AskedPage & {
   readonly order: CommandOrder;
 };
 
-/** Returns the cost of a page of commands. The newest ones of a user are searched among those of all users. */
+/** Returns the cost of a page of commands. To find the newest commands of one user, those of all users are searched. */
 function commandsCost({ filter, order, first }: CommandsArguments, { requester }: Pick<Context, 'requester'>) {
   const isOfUser = requester?.kind !== 'admin' || filter?.userId != null || filter?.clientId != null;
   return scannedPageCost({ first }, order === 'newest' && isOfUser ? SCAN_BUDGET : scannedBy(filter));

@@ -1,4 +1,7 @@
-/** Devices: how one asks to be enrolled, how a person decides, what it gets for a proof of its key, and the listing. */
+/**
+ * Defines the schema of devices: how a device asks to be enrolled, how a person decides, the token that a device gets
+ * for a proof of its key, and the listing.
+ */
 import { CODE_TRIES, DEVICE_ACTIONS, DEVICE_NAME_CHARS, ENROLMENT_MS, MAX_REASON } from '../../core/limits.ts';
 import { subjectOf } from '../../core/auth/principal.ts';
 import type { OpenEnrolment } from '../../core/devices/device.ts';
@@ -140,7 +143,7 @@ const DeviceTokenResult = orRefusal('DeviceTokenResult', DeviceAnswerType, 'What
 const RenameDeviceResult = orRefusal('RenameDeviceResult', DeviceType, 'The device, or a refusal.');
 const RemoveDeviceResult = orRefusal('RemoveDeviceResult', RevocationReceiptType, 'What was ended, or a refusal.');
 
-/** The network from which a request without a token comes. Requests with one are counted by who has it. */
+/** Returns what the rate limit counts a request by: its network if it has no token, otherwise its requester. */
 const networkIn = ({ notes, requester }: Context): string =>
   notes?.network ?? (requester === null ? 'unknown' : subjectOf(requester));
 

@@ -1,4 +1,7 @@
-/** Declares the fields of a type as a table: each shows a member of the type's row, or has a resolver of its own. */
+/**
+ * Declares the fields of a GraphQL type as a table. Each field shows a member of the type's row or has its own
+ * resolver.
+ */
 import type { FieldRef, OutputType, TypeParam } from '@pothos/core';
 import type { JsonText } from '../../core/json.ts';
 import type { Types } from './builder.ts';
@@ -6,10 +9,10 @@ import type { Types } from './builder.ts';
 type FieldBuilder<Row> = PothosSchemaTypes.ObjectFieldBuilder<Types, Row>;
 type Ref = FieldRef<Types>;
 
-/** What a field may declare besides its type and description: its cost, and hints for its plan. */
+/** What a field may declare besides its type and description: its cost, and hints for the plan. */
 type More = { readonly complexity?: unknown; readonly extensions?: object };
 
-/** A field that shows a member of its row unchanged. `Value`: what the member may be. */
+/** A field that shows a member of its row unchanged. `Value`: the type of that member. */
 class Shown<Value> {
   readonly options: object;
   declare readonly holds?: (value: Value) => void;
@@ -28,12 +31,12 @@ export const text = declare<string>('String');
 export const int = declare<number>('Int');
 export const float = declare<number>('Float');
 export const flag = declare<boolean>('Boolean');
-/** A time as epoch milliseconds. */
+/** A time in epoch milliseconds. */
 export const time = declare<number>('DateTime');
 export const json = declare<JsonText>('JSON');
 export const texts = declare<readonly string[]>(['String']);
 
-/** An enum or object type, with the type of the values that its fields return. */
+/** An enum or object type that records the type of the values that its fields return. */
 type Typed<Value> = OutputType<Types> & { readonly $inferType: Value };
 
 /** Declares a field of an enum or object type. */
@@ -41,7 +44,7 @@ export function typed<Value>(type: Typed<Value>, description: string, more?: Mor
   return declare<Value>(type)(description, more);
 }
 
-/** Declares a field with a list of an enum or object type. */
+/** Declares a field whose value is a list of an enum or object type. */
 export function list<Value>(type: Typed<Value>, description: string, more?: More) {
   return declare<readonly Value[]>([type])(description, more);
 }
@@ -62,20 +65,20 @@ export const nullable = {
     declare<Value | Nullish>(type, true)(description, more),
 };
 
-/** A table of fields. A field that shows a member has the member's name. */
+/** A table of fields. A field that shows a member of the row must have the member's name. */
 type Table<Row, Names> = {
   readonly [Name in keyof Names]: Ref | (Name extends keyof Row ? Shown<Row[Name]> : never);
 };
 
 type Fields = Readonly<Record<string, Ref>>;
 
-/** The methods of Pothos that make a field. `Table` has checked that the options fit the row. */
+/** The methods of Pothos that create a field. `Table` has already checked that the options fit the row. */
 type Makes<Row> = {
   expose(name: string, options: object): Ref;
   field(options: object & { readonly resolve: (row: Row) => unknown }): Ref;
 };
 
-/** Makes the fields of a type from their table. */
+/** Creates the fields of a type from their table. */
 export function fieldsOf<Row, Names extends object>(table: (t: FieldBuilder<Row>) => Names & Table<Row, Names>) {
   return (t: FieldBuilder<Row>): Fields => {
     const makes = t as unknown as Makes<Row>;
@@ -83,7 +86,7 @@ export function fieldsOf<Row, Names extends object>(table: (t: FieldBuilder<Row>
   };
 }
 
-/** Makes fields that show the members of a part of the row, for the table of the row's type. */
+/** Creates fields that show members of a part of the row, for use in the table of the row's type. */
 export function fieldsOfPart<Row, Part extends keyof Row, Names extends object>(
   t: FieldBuilder<Row>,
   part: Part,

@@ -1,4 +1,4 @@
-/** The details of a row of a link history: a client link that opened or ended. */
+/** Defines the details of a row in the history of links: a link of a client opened or ended. */
 import type { LinkDetails } from '../../core/connections/link-row.ts';
 import { builder } from './builder.ts';
 import { ClientTypeEnum, DisconnectCauseEnum } from './connections.ts';

@@ -1,4 +1,4 @@
-/** Loads payloads of messages for one request, within the bytes that one answer may fetch. */
+/** Loads payloads of messages for one request, within the number of bytes that one answer may fetch. */
 import { streamKey, type Message, type ShownPayload } from '../../core/history/message.ts';
 import { ANSWER_SPILL_BYTES } from '../../core/limits.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
@@ -7,7 +7,7 @@ import { loadInBatches, loaderOf, type Load } from './loaders.ts';
 
 const payloadsOf = loaderOf(createPayloads);
 
-/** Loads the payload of a message. The resolver decides whether the requester asked for it. */
+/** Loads the payload of a message. The resolver must have decided that the requester may see it. */
 export function loadPayload(context: Context, message: Message): MaybePromise<ShownPayload> {
   return payloadsOf(context).load(message);
 }
@@ -15,9 +15,9 @@ export function loadPayload(context: Context, message: Message): MaybePromise<Sh
 const NOT_SHOWN: ShownPayload = { state: 'redacted', text: null };
 
 /**
- * Loads payloads for one request; each is looked up once, however many fields read it. Large payloads are fetched up to
- * ANSWER_SPILL_BYTES per request. Large payloads beyond that stay redacted, because otherwise one page could fill the
- * relay's memory.
+ * Creates the loader of payloads for one request. Each payload is looked up once, however many fields read it. Large
+ * payloads are fetched up to ANSWER_SPILL_BYTES per request, and all further ones stay redacted: otherwise one page
+ * could fill the relay's memory.
  */
 function createPayloads({ core, requester }: Context): Load<Message, ShownPayload> {
   const loader = loadInBatches(keyOf, (messages: readonly Message[]) => core.history.payloads(requester, messages));

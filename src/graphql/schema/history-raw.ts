@@ -1,4 +1,4 @@
-/** The raw sample of history, for administrators of deployments that allow it. */
+/** Defines the raw sample of history, for administrators of deployments that allow it. */
 import type { AuditSubject } from '../../core/audit/audit-rows.ts';
 import { notFound } from '../../core/errors.ts';
 import { splitStreamKey } from '../../core/history/message.ts';
@@ -50,7 +50,7 @@ builder.queryField('rawMessages', (t) =>
   }),
 );
 
-/** Returns what the audit records as read. `*` means all streams of all users. */
+/** Returns the subject that the audit records for this read. `*` stands for all streams of all users. */
 function subjectOfStream(stream: string | null): AuditSubject {
   const userId = stream === null ? undefined : splitStreamKey(stream)?.userId;
   return { stream: stream ?? '*', view: 'raw', ...(userId !== undefined && { userId: canonicalUser(userId) }) };

@@ -1,4 +1,4 @@
-/** Streams and messages: the types, the listings, and the redaction of payloads. */
+/** Defines the schema of streams and messages: the types, the listings, and the redaction of payloads. */
 import { programOf } from '../../core/auth/caller-label.ts';
 import { notFound } from '../../core/errors.ts';
 import {
@@ -92,7 +92,7 @@ const includeArgument = builder.args((t) => ({
   }),
 }));
 
-/** The cost of the details of a link. Their members add no cost, because the whole row is read anyway. */
+/** The cost of the details of a link. Their members add none, because the whole row is read anyway. */
 const LINK_COST = { field: 1, multiplier: 0 };
 
 const MessageType = builder.objectRef<Message>('Message').implement({
@@ -178,8 +178,8 @@ function hasPayload({ payload, spill }: Message): boolean {
 }
 
 /**
- * The size of a message in an answer. Counts inline payloads only. Payloads from the spill store have a bound of their
- * own (ANSWER_SPILL_BYTES) and are redacted beyond it.
+ * The size of a message in an answer. Only inline payloads are counted. Payloads from the spill store have a limit of
+ * their own (ANSWER_SPILL_BYTES) and are redacted beyond it.
  */
 export const MESSAGE_SIZE: RowSize<Message> = {
   fields: ['payload'],

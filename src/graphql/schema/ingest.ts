@@ -1,5 +1,6 @@
 /**
- * The mutation with which a host ingests events, each message with its own verdict; and the counters of deduplication.
+ * Defines the mutation with which a host ingests events, in which each message gets its own verdict, and the counters
+ * of deduplication.
  */
 import type { DedupBackend, DedupStats } from '../../core/dedup/dedup.ts';
 import type { IngestError, IngestMessage, IngestVerdict } from '../../core/ingest/ingest.ts';
@@ -118,13 +119,13 @@ builder.mutationField('ingestMessages', (t) =>
   }),
 );
 
-type Given = Omit<IngestMessage, 'payload'> & { readonly payload?: RawJson | null | undefined };
+type IngestInput = Omit<IngestMessage, 'payload'> & { readonly payload?: RawJson | null | undefined };
 
-function messageOf({ payload, ...members }: Given): IngestMessage {
+function messageOf({ payload, ...members }: IngestInput): IngestMessage {
   return { ...members, payload: payload === undefined ? null : (payload?.text ?? trustJson('null')) };
 }
 
-// The GraphQL types and fields of the deduplication counters. They say nothing about execution.
+// The types and fields of the deduplication counters, which say nothing about execution.
 
 const DedupStatsType = builder.objectRef<DedupStats>('DedupStats').implement({
   description:

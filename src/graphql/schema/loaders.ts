@@ -1,6 +1,6 @@
 /**
- * Loads nested fields in batches: all parents of one tick cause one call of core. In direct mode each key is loaded
- * immediately and alone, which costs less because all state is in memory. Values are cached in the context.
+ * Loads nested fields in batches: all parents of one tick cause a single call of core. In direct mode each key is
+ * loaded at once and alone, which is cheaper because all state is in memory. Loaded values are cached in the context.
  */
 import DataLoader from 'dataloader';
 import { ChurnMap } from '../../core/collections.ts';
@@ -16,8 +16,7 @@ type Batch<K, V> = (keys: readonly K[]) => MaybePromise<readonly V[]>;
 let loaders = 0;
 
 /**
- * Creates a function that returns a context's own instance of one loader. In every context, the instance has the same
- * number.
+ * Creates a function that returns the context's own instance of a loader. The loader has one number for all contexts.
  */
 export function loaderOf<L extends Forgets>(create: (context: Context) => L): (context: Context) => L {
   const number = loaders++;
@@ -25,7 +24,7 @@ export function loaderOf<L extends Forgets>(create: (context: Context) => L): (c
   return (context) => context.loader(number, create) as L;
 }
 
-/** Creates a function that loads values by key. `keyOf` returns a key as text. */
+/** Creates a function that loads values by key. `keyOf` must return the key as text. */
 export function loadBy<K, V>(
   keyOf: (key: K) => string,
   batch: (context: Context, keys: readonly K[]) => MaybePromise<readonly V[]>,
@@ -38,8 +37,8 @@ export function loadBy<K, V>(
 type FirstPages<K, V> = (context: Context, keys: readonly K[], first: number) => MaybePromise<readonly V[]>;
 
 /**
- * Creates a function that loads first pages by key, in one batch per page size, because a page of one size cannot serve
- * a request for another size.
+ * Creates a function that loads first pages by key. Each page size has its own batches, because a page of one size
+ * cannot answer a request for another.
  */
 export function loadFirstBy<K, V>(
   keyOf: (key: K) => string,
@@ -51,7 +50,7 @@ export function loadFirstBy<K, V>(
   return (context, key, first) => own(context).load(key, first);
 }
 
-/** Creates functions that load pages by key: first pages in batches, and every other page with `later`. */
+/** Creates functions that load pages by key: first pages in batches, and all later pages one at a time with `later`. */
 export function loadPagesBy<K, V, P>(
   keyOf: (key: K) => string,
   batch: FirstPages<K, V>,

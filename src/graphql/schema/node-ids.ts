@@ -1,4 +1,4 @@
-/** The opaque ids of the interface `Node`: their forms, and what they name. Pure. */
+/** Encodes and decodes the opaque ids of the interface `Node`. It has no state and reads nothing. */
 import { invalid } from '../../core/errors.ts';
 import { isSuffix } from '../../core/history/message.ts';
 import { isCanonicalUser, isId } from '../../core/ids.ts';
@@ -8,9 +8,9 @@ const CLIENT = ['userId', 'clientId'] as const;
 const COMMAND = [...CLIENT, 'commandId'] as const;
 
 /**
- * The kinds of ids: a letter, and the parts of the key that finds the row. Only the last part may contain a `/`. The
- * letters and the order of parts never change within a version. `SiteOfSession` is the id of a site for the holder of a
- * grant, because the key of a site names its owner.
+ * The kinds of ids: a letter, and the parts of the key by which the row is found. Only the last part may contain a `/`.
+ * The letters and the order of the parts must never change within a version. `SiteOfSession` is the id of a site for
+ * the holder of a grant: the key of a site names its owner, so this id names the session instead.
  */
 const FORMS = {
   User: { letter: 'u', parts: ['userId'] },
@@ -33,9 +33,9 @@ const FORMS = {
 type Forms = typeof FORMS;
 export type NodeKind = keyof Forms;
 type PartName<Kind extends NodeKind = NodeKind> = Forms[Kind]['parts'][number];
-/** The parts of a key as texts; numbers are decimal. */
+/** The parts of a key as texts. Numbers are decimal. */
 export type NodeKey<Kind extends NodeKind> = Readonly<Record<PartName<Kind>, string>>;
-/** What an id names. */
+/** The row that an id refers to: its kind and its key. */
 export type NodeRef<Kinds extends NodeKind = NodeKind> = {
   [Kind in Kinds]: { readonly kind: Kind; readonly key: NodeKey<Kind> };
 }[Kinds];
@@ -43,17 +43,17 @@ export type NodeRef<Kinds extends NodeKind = NodeKind> = {
 const VERSION = '1';
 const NUMBER = /^(0|[1-9][0-9]{0,15})$/;
 
-/** The check of each part that is not simply an id (`isId`). */
+/** The checks of those parts that are not simply ids (`isId`). */
 const PART_FORMS: Partial<Record<PartName, (text: string) => boolean>> = {
   userId: isCanonicalUser,
   suffix: isSuffix,
   seq: (text) => NUMBER.test(text),
   at: (text) => NUMBER.test(text),
-  // The name of a group in the policy file may be any text.
+  // A group in the policy file may have any text as its name.
   scopeId: (text) => text.length > 0,
 };
 
-/** Returns the id of a row. The same key always gives the same id, on every node and in every process. */
+/** Returns the id of a row. Equal keys give equal ids, on every node and in every process. */
 export function nodeIdOf<Kind extends NodeKind>(
   kind: Kind,
   key: Readonly<Record<PartName<Kind>, string | number>>,
@@ -63,7 +63,8 @@ export function nodeIdOf<Kind extends NodeKind>(
 }
 
 /**
- * Reads what an id names. Throws `invalid_argument` with the parameter's name if `nodeIdOf` cannot have made the id.
+ * Returns the row that an id refers to. Throws `invalid_argument` with the parameter's name if the id cannot come from
+ * `nodeIdOf`.
  */
 export function readNodeId(parameter: string, id: string): NodeRef {
   const text = id.length <= NODE_ID_CHARS ? Buffer.from(id, 'base64url').toString() : '';
@@ -83,7 +84,7 @@ const KINDS: ReadonlyMap<string, NodeKind> = new Map(
   (Object.keys(FORMS) as NodeKind[]).map((kind) => [VERSION + FORMS[kind].letter, kind]),
 );
 
-/** Splits at the first `count - 1` slashes. */
+/** Splits a text at its first `count - 1` slashes. */
 function partsOf(text: string, count: number): readonly string[] {
   const parts = text.split('/');
   return parts.length <= count ? parts : [...parts.slice(0, count - 1), parts.slice(count - 1).join('/')];

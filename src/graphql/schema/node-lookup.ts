@@ -1,4 +1,7 @@
-/** The queries `node` and `nodes`, which find any row by its id, with the same access as the fields that list it. */
+/**
+ * Defines the queries `node` and `nodes`, which find any row by its id, with the same access rules as the fields that
+ * list such rows.
+ */
 import { requireAdmin } from '../../core/auth/principal.ts';
 import { knownInSight, knownUser } from '../../core/auth/sight.ts';
 import type { WindowKey } from '../../core/contexts/context.ts';
@@ -47,7 +50,7 @@ type Found = MaybePromise<object | null>;
 type Finders = { readonly [Kind in NodeKind]: (key: NodeKey<Kind>, context: Context) => Found };
 
 /**
- * How the row of each kind of id is found. Null: there is none, or it belongs to another user. For nodes and scopes,
+ * Finds the row for each kind of id. Null: the row does not exist or belongs to another user. For nodes and scopes,
  * throws `forbidden` unless the requester is an administrator.
  */
 const FINDERS: Finders = {
@@ -68,7 +71,7 @@ const FINDERS: Finders = {
   Command: (key, context) => ifSeen(key, context, () => found('Command', loadCommand(context, key))),
   DeliveryRecord: (key, context) =>
     ifSeen(key, context, () =>
-      // A copy, because the same object may also be shown as a `Command`.
+      // Copied, because the same object may be shown as a `Command` too, and an object has one type.
       found(
         'DeliveryRecord',
         thenDo(loadCommand(context, key), (command) => command && { ...command }),
@@ -80,7 +83,8 @@ const FINDERS: Finders = {
   Site: (key, context) =>
     ifOwn(key, context, () => sized('Site', loadSite(context, key), { context, size: SITE_SIZE })),
   SiteOfSession: ({ sessionId }, context) => {
-    // For everyone but the holder of a grant, the site has another id, which names its owner.
+    // Other requesters than the holder of a grant get null here. For them the site has another id, which names its
+    // owner.
     const site = thenDo(loadSession(context, sessionId), (view) => (view?.site?.seen === 'granted' ? view.site : null));
     return sized('Site', site, { context, size: SITE_SIZE });
   },
@@ -105,12 +109,12 @@ const FINDERS: Finders = {
   },
 };
 
-/** Finds a row of a user whose rows the requester may read. Null, without reading anything, for any other user. */
+/** Finds a row if the requester may read rows of its user. For any other user, returns null and reads nothing. */
 function ifOwn(key: { readonly userId: string }, context: Context, find: () => Found): Found {
   return knownUser(context.requester, key.userId) === null ? null : find();
 }
 
-/** Does the same as `ifOwn`, for rows of which the loader gives only those that the token of the requester sees. */
+/** Like `ifOwn`, for rows whose loader returns only those that the requester's token may see. */
 function ifSeen(key: { readonly userId: string }, context: Context, find: () => Found): Found {
   return knownInSight(context.requester, key.userId) === null ? null : find();
 }
@@ -121,7 +125,7 @@ function found<Row extends object>(type: NodeType, row: MaybePromise<Row | null 
 
 type Sized<Row> = { readonly context: Context; readonly size: RowSize<Row> };
 
-/** Does the same as `found`, for rows that may be large: they count against the size of the answer. */
+/** Like `found`, for a row that may be large: its size counts against the budget of the answer. */
 function sized<Row extends object>(
   type: NodeType,
   row: MaybePromise<Row | null>,
@@ -157,7 +161,7 @@ builder.queryFields((t) => ({
     resolve: (_, { ids }, context) => {
       if (ids.length === 0 || ids.length > NODE_IDS) invalid('ids', `expected 1 to ${NODE_IDS} ids`);
       const refs: readonly NodeRef[] = ids.map((id) => readNodeId('ids', id));
-      // An asynchronous function, so that an error concerns its own row only.
+      // Asynchronous, so that an error fails only its own row.
       return refs.map(async (ref) => find(ref, context));
     },
   }),

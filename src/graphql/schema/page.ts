@@ -1,5 +1,5 @@
 /**
- * What all listings share: Relay connection types with their completeness, the arguments of a page, and the costs of
+ * Defines what all listings share: Relay connection types with completeness, the arguments of a page, and the costs of
  * paged fields.
  */
 import type { ObjectRef, SchemaTypes } from '@pothos/core';
@@ -119,52 +119,55 @@ export const pageArguments = builder.args((t) => ({
 export type AskedPage = { readonly first: number; readonly after?: string | null | undefined };
 
 /**
- * Returns the requested page. Throws `invalid_argument` for an invalid size, because batch methods of core do not check
- * it themselves.
+ * Returns the requested page. Throws `invalid_argument` for an invalid size, because core's batch methods do not check
+ * the size.
  */
 export function pageOf({ first, after }: AskedPage): PageArgs & { readonly first: number } {
   if (first < 1 || first > PAGE_MAX) invalid('first', `expected 1 to ${PAGE_MAX}`);
   return { first, after };
 }
 
-/** The options of a field that is paged and filters nothing. */
+/** The options of a paged field without a filter. */
 export const PAGED = { complexity: pageCost, args: { ...pageArguments } };
 
-/** How many scanned rows cost as much as one field of a row that is shown. */
+/** The number of scanned rows that cost as much as one field of a row that is shown. */
 const SCANNED_PER_COST = 50;
 
 /**
- * What a field costs (execute/cost.ts). `field`: the field itself, including `scan` for the rows that it may scan.
- * `multiplier`: how often its selection counts.
+ * The cost of a field (see execute/cost.ts). `field`: the cost of the field itself, including `scan`, the cost of the
+ * rows that it may scan. `multiplier`: how often its selection counts.
  */
 type FieldCost = { readonly field: number; readonly multiplier: number; readonly scan?: number };
 
 /**
- * Returns the cost of a paged field: at least one row, because a negative `first` must not offset the cost of the rest
- * of a document.
+ * Returns the cost of a paged field. It counts at least one row, because a negative `first` must not reduce the cost of
+ * a document.
  */
 export function pageCost({ first }: AskedPage): FieldCost {
   return { field: 1, multiplier: Math.max(1, first) };
 }
 
-/** Does the same as `pageCost`, for a page whose filter may scan this many rows. */
+/** Like `pageCost`, for a page whose filter may scan this many rows. */
 export function scannedPageCost({ first }: AskedPage, scanned: number): FieldCost {
   return { ...scanCost(scanned), multiplier: Math.max(1, first) };
 }
 
-/** Returns the cost of a field that may scan this many rows and shows none. */
+/** Returns the cost of a field that may scan this many rows but shows none. */
 export function scanCost(scanned: number): FieldCost {
   const scan = Math.ceil(scanned / SCANNED_PER_COST);
   return scan === 0 ? { field: 1, multiplier: 1 } : { field: 1 + scan, multiplier: 1, scan };
 }
 
-type Given = Readonly<Record<string, unknown>> | null | undefined;
+type GivenFilter = Readonly<Record<string, unknown>> | null | undefined;
 
 /**
- * Returns how many rows a page with this filter may scan: none without a filter, or if it only names a user or a
- * client. Otherwise `ofClient` if it names a client, else `most`.
+ * Returns how many rows a page with this filter may scan. 0 if there is no filter or it only names a user or a client.
+ * For any other filter: `ofClient` if it names a client, otherwise `most`.
  */
-export function scannedBy(filter: Given, bounds: { readonly most?: number; readonly ofClient?: number } = {}): number {
+export function scannedBy(
+  filter: GivenFilter,
+  bounds: { readonly most?: number; readonly ofClient?: number } = {},
+): number {
   const { most = SCAN_BUDGET, ofClient = most } = bounds;
   const { userId: _, clientId, ...rest } = filter ?? {};
   if (Object.values(rest).every((member) => member === null || member === undefined)) return 0;
@@ -172,8 +175,8 @@ export function scannedBy(filter: Given, bounds: { readonly most?: number; reado
 }
 
 /**
- * Returns a function that costs an administrator `cost` and everyone else 1, because only administrators may read the
- * field.
+ * Returns a cost function for a field that only administrators may read: `cost` for an administrator, and 1 for
+ * everyone else.
  */
 export function forAdmins<Args, Cost extends { readonly field: number; readonly multiplier: number }>(
   cost: (args: Args) => Cost,
@@ -187,8 +190,8 @@ export const PER_ROW = { complexity: { field: 1, multiplier: 1 }, extensions: { 
 type Edge<Row> = { readonly node: Row; readonly page: Page<Row>; readonly index: number };
 
 /**
- * Makes the Relay connection type `<name>Connection` with its edge type, for pages that core made. `size` names the
- * fields of a row that may be large; a page that is too large for the answer ends early.
+ * Creates the Relay connection type `<name>Connection` and its edge type, for pages that come from core. `size`:
+ * measures the fields of a row that may be large; a page that is too large for the answer then ends early.
  */
 export function connectionOf<Row>(
   name: string,

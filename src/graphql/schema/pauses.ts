@@ -1,4 +1,7 @@
-/** Pauses: what is paused, by whom, why and until when; what a pause would touch; and the mutations that pause and resume. */
+/**
+ * Defines the schema of pauses: what is paused, by whom, why and until when; what a pause would affect; and the
+ * mutations that pause and resume.
+ */
 import { MAX_REASON, PAUSES, PAUSE_PATTERN_CHARS, RESERVATIONS_PER_SCOPE } from '../../core/limits.ts';
 import type { Pause, PauseReach } from '../../core/pauses/pause.ts';
 import type { CoverRequest, PauseReceipt, ResumeReceipt } from '../../core/pauses/pauses.ts';
@@ -56,12 +59,18 @@ const PauseReachType = builder.objectRef<PauseReach>('PauseReach').implement({
   })),
 });
 
-/** A count compares each command that has not ended with up to three patterns, which takes as long as to scan 25 rows. */
+/**
+ * The number of scanned rows to which a count is equivalent. It compares each command that has not ended with up to
+ * three patterns, which takes as long as scanning 25 rows.
+ */
 const REACH_ROWS = 25 * RESERVATIONS_PER_SCOPE;
 
 const PATTERN = `A pattern with \`*\`, of 1 to ${PAUSE_PATTERN_CHARS} characters.`;
 
-/** The form of their texts over REST, where `action` is otherwise the name of one action. */
+/**
+ * Over REST these texts are patterns. The rule must be named here, because `action` elsewhere is the name of one
+ * action.
+ */
 const PATTERN_RULE = { extensions: { rule: 'pattern' } } as const;
 
 const PauseCoverInput = builder.inputType('PauseCoverInput', {
@@ -127,7 +136,7 @@ const ResumeReceiptType = builder.objectRef<ResumeReceipt>('ResumeReceipt').impl
 const PauseCallsResult = orRefusal('PauseCallsResult', PauseReceiptType, 'The pause, or a refusal.');
 const ResumeCallsResult = orRefusal('ResumeCallsResult', ResumeReceiptType, 'The pause that has ended, or a refusal.');
 
-/** Omitted members of an input are null or undefined; core takes both. */
+/** Omitted members of an input are null or undefined, both of which core accepts. */
 const coverOfInput = (input: typeof PauseCoverInput.$inferInput): CoverRequest => input;
 
 builder.mutationFields((t) => ({

@@ -1,5 +1,5 @@
 /**
- * The type Refusal, with which every mutation answers a request that is refused, and the meaning of each error code.
+ * Defines the type Refusal, with which every mutation answers a refused request, and the meaning of each error code.
  */
 import type { ObjectRef } from '@pothos/core';
 import type { Invocation, RefusedBy } from '../../core/core.ts';
@@ -9,7 +9,7 @@ import type { Pause, PauseAuthor } from '../../core/pauses/pause.ts';
 import { builder, keysOf, wireEnum, type Types } from './builder.ts';
 import { fieldsOf, id, nullable, text, time, typed } from './fields.ts';
 
-// What each error code means, for readers of the schema. The table of PROTOCOL.md has the same words.
+// The meaning of each error code, for readers of the schema. The table in PROTOCOL.md must have the same texts.
 
 export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
   invalid_argument: 'A parameter, member or frame is missing or wrong; the message names it.',
@@ -81,22 +81,22 @@ export const CODE_MEANINGS: Readonly<Record<Code, string>> = {
     'The reason in history of a command that was cancelled before it was dispatched. No answer carries it as an error.',
 };
 
-/** The layer that refuses a request. The token, the address and the arguments are checked for every mutation. */
+/** The layer that refused a request. Every mutation checks the token, the address and the arguments. */
 type Layer = RefusedBy | 'token';
 
-/** A refusal: as core returns it for an invocation, or made of an error that core throws. */
+/** A refusal: one that core returned for an invocation, or one created from an error that core threw. */
 export type RefusalView = Omit<Extract<Invocation, { readonly kind: 'refused' }>, 'by'> & {
   readonly by: Layer;
   readonly errors?: readonly InputError[] | undefined;
 };
 
 /**
- * The codes of errors that are not refusals. `unauthenticated` fails the whole request; the other two do not prove that
+ * The codes of errors that are not refusals. `unauthenticated` fails the whole request. The other two do not prove that
  * nothing was done.
  */
 const FAILURES: ReadonlySet<Code> = new Set(['unauthenticated', 'internal', 'store_unavailable']);
 
-/** The layer that each code of core belongs to; `relay` for every other code. */
+/** The layer to which each error code of core belongs; `relay` for all other codes. */
 const LAYERS: Partial<Record<Code, Layer>> = {
   forbidden: 'token',
   not_found: 'address',
@@ -115,7 +115,7 @@ const LAYERS: Partial<Record<Code, Layer>> = {
   site_mode_denied: 'site',
 };
 
-/** Returns the refusal that an error of core stands for. Rethrows an error that is no refusal. */
+/** Returns the refusal for an error of core. Rethrows an error that is not a refusal. */
 export function refusalOf(error: unknown): RefusalView {
   if (!(error instanceof CallboardError) || FAILURES.has(error.code)) throw error;
   const { code, message, details } = error;
@@ -124,8 +124,8 @@ export function refusalOf(error: unknown): RefusalView {
 }
 
 /**
- * Answers a mutation: with what `ask` returns, and with a refusal if `ask` throws one or returns null, which means
- * `not_found`. Rejects with every other error of `ask`. `show` makes the answer of a row or a refusal.
+ * Answers a mutation with the row that `ask` returns, or with a refusal: if `ask` throws one, or if it returns null,
+ * which means `not_found`. Rejects with every other error of `ask`. `show` converts the row or refusal into the answer.
  */
 export function answered<Row>(ask: () => MaybePromise<Row | null>): Promise<Row | RefusalView>;
 export function answered<Row, Shown>(
@@ -230,7 +230,7 @@ export const Refusal = builder.objectRef<RefusalView>('Refusal').implement({
   })),
 });
 
-/** Makes the union of a result and a refusal. */
+/** Creates the union of a result type and `Refusal`. */
 export function orRefusal<Name extends string, Row extends object>(
   name: Name,
   result: ObjectRef<Types, Row>,

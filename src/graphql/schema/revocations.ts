@@ -1,4 +1,4 @@
-/** Revocations: which tokens are revoked, by whom and why; and the mutation that revokes. */
+/** Defines the schema of revocations: which tokens are revoked, by whom and why, and the mutation that revokes. */
 import { MAX_REASON, REVOCATIONS_MAX, REVOKE_WITHIN_MS } from '../../core/limits.ts';
 import type { Revocation } from '../../core/revocations/revocation.ts';
 import type { RevocationReceipt } from '../../core/revocations/revocations.ts';

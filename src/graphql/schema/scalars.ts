@@ -1,4 +1,4 @@
-/** The GraphQL scalars DateTime and JSON: how their values are parsed and printed. */
+/** Defines the GraphQL scalars DateTime and JSON: how their values are parsed and printed. */
 import { GraphQLError, Kind, type GraphQLNamedInputType, type GraphQLNamedOutputType, type ValueNode } from 'graphql';
 import { RawJson, checkedJson, toJson, writeJson, type JsonText } from '../../core/json.ts';
 import { FIRST_EPOCH_MS, JSON_DEPTH } from '../../core/limits.ts';
@@ -7,7 +7,7 @@ const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\
 const MAX_EPOCH_MS = 8.64e15;
 
 /**
- * Formats epoch milliseconds as RFC 3339 in UTC with milliseconds. Throws a RangeError for a value that is not a time.
+ * Formats epoch milliseconds in UTC as RFC 3339 with milliseconds. Throws a RangeError for a value that is not a time.
  */
 export function printTime(epochMs: number): string {
   if (epochMs >= last.from && epochMs < last.from + HOUR_MS && Number.isInteger(epochMs)) return inHour(epochMs);
@@ -21,7 +21,7 @@ const MINUTES = numbered(60, 2, ':');
 const SECONDS = numbered(60, 2, '.');
 const MILLISECONDS = numbered(1_000, 3, 'Z');
 
-/** The text before the minutes, cached: most times of one answer fall into the same hour. */
+/** The text before the minutes of the last time. It is cached because most times of one answer are in the same hour. */
 let last = { from: 0, head: '1970-01-01T00:' };
 
 function inHour(epochMs: number): string {
@@ -36,8 +36,8 @@ function numbered(count: number, digits: number, end: string): readonly string[]
 }
 
 /**
- * Parses RFC 3339 with any offset, or epoch milliseconds (0, or FIRST_EPOCH_MS and later), to epoch milliseconds.
- * Throws a GraphQLError for anything else.
+ * Parses a time to epoch milliseconds: RFC 3339 with any offset, or a number of epoch milliseconds (0, or
+ * FIRST_EPOCH_MS and later). Throws a GraphQLError for anything else.
  */
 export function parseTime(value: unknown): number {
   if (typeof value === 'number' && value !== 0 && Math.abs(value) < FIRST_EPOCH_MS)
@@ -50,16 +50,16 @@ export function parseTime(value: unknown): number {
 function parseText(text: string): number {
   const [, year, month, day] = RFC_3339.exec(text) ?? [];
   if (year === undefined) return Number.NaN;
-  // Date.parse accepts a day that the month does not have, and moves it into the next month.
+  // Date.parse accepts a day that the month does not have, and returns a day of the next month.
   const inMonth = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
   return inMonth ? Date.parse(text) : Number.NaN;
 }
 
-// The GraphQL scalar JSON: payloads pass through as text, so numbers and the order of members stay as they were sent.
+// The scalar JSON passes payloads through as text, so that numbers and the order of members stay as they were sent.
 
 /**
- * The scalar `JSON`, whose text passes through unchanged. Resolvers receive a RawJson and return JSON text. In results
- * of graphql-js the value is a RawJson, which `writeJson` serializes; the writer (writer/compile.ts) writes the text
+ * The scalar `JSON`. Resolvers receive a RawJson, and return JSON text that is passed through unchanged. In results of
+ * graphql-js the value is a RawJson, which `writeJson` serializes. The writer (writer/compile.ts) writes the text
  * directly.
  */
 export const jsonScalar = {
@@ -72,29 +72,32 @@ export const jsonScalar = {
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** Whether this is the scalar `JSON`, of the GraphQL schema or of that for REST. */
+/** Whether a type is the scalar `JSON`, of the GraphQL schema or of the REST schema. */
 export function isJsonScalar({ extensions }: GraphQLNamedInputType | GraphQLNamedOutputType): boolean {
   return extensions['jsonText'] === true;
 }
 
-/** Returns the JSON text of an input; null if it was omitted or null. */
+/** Returns the JSON text of an input; null if the input was omitted or null. */
 export function textOfJson(given: RawJson | null | undefined): JsonText | null {
   return given?.text ?? null;
 }
 
-/** Returns the JSON text of a variable's value. Empty, so invalid, for a value that cannot be serialized. */
+/**
+ * Returns the JSON text of a variable's value. For a value that cannot be serialized, returns an empty text, which is
+ * invalid JSON.
+ */
 function textOfValue(value: unknown): string {
   try {
     return toJson(value) ?? 'null';
   } catch {
-    // The value is cyclic, or nested deeper than the stack allows.
+    // The value contains itself, or is nested deeper than the stack allows.
     return '';
   }
 }
 
 /**
- * Returns the text as RawJson. Throws a GraphQLError for JSON nested deeper than JSON_DEPTH, which could overflow the
- * stack of a program that reads it later, and for a text that is not JSON.
+ * Returns the text as RawJson. Throws a GraphQLError if the text is not JSON, or is nested deeper than JSON_DEPTH,
+ * which could overflow the stack of a program that reads it later.
  */
 function rawOf(text: string): RawJson {
   const json = checkedJson(text);
@@ -103,7 +106,8 @@ function rawOf(text: string): RawJson {
 }
 
 /**
- * Returns a literal as JSON text, with numbers as the document spells them. Undefined for a variable without a value.
+ * Returns a literal as JSON text, in which numbers are spelled as in the document. Undefined for a variable without a
+ * value.
  */
 function literalText(node: ValueNode, variables: Variables | null | undefined): string | undefined {
   switch (node.kind) {

@@ -1,4 +1,4 @@
-/** Builds the schema from the rooms: a new room is a new file and an import here. */
+/** Builds the schema from the files of this folder. A new part of the schema is a new file and an import here. */
 import {
   isEnumType,
   isIntrospectionType,
@@ -41,9 +41,9 @@ import './users.ts';
 export const schema: GraphQLSchema = builder.toSchema({ sortSchema: false });
 
 /**
- * The same schema for REST: it serializes enum values as wire words (`user-owned`, not `USER_OWNED`). Documents and
- * variables are the same as for `schema`. Never validate a value of one schema against the other: their types are
- * different objects.
+ * The same schema for REST, in which enum values are serialized as wire words (`user-owned` instead of USER_OWNED).
+ * Documents and variables are the same as for `schema`. A document must be validated and executed with the same schema,
+ * because the types of the two are different objects.
  */
 export const restSchema: GraphQLSchema = speakWireWords(builder.toSchema({ sortSchema: false }));
 
@@ -65,11 +65,11 @@ function speak(type: GraphQLEnumType): void {
   type.coerceOutputValue = out;
 }
 
-// Prints the schema as text, as schema.graphql holds it.
+// Prints the schema as the text of schema.graphql.
 
 /**
- * Prints the served schema as SDL with descriptions, sorted alphabetically and ending in a newline: the text of
- * `schema.graphql`.
+ * Returns the text of `schema.graphql`: the served schema as SDL with descriptions, sorted alphabetically and ending in
+ * a newline.
  */
 export function printedSchema(): string {
   return `${printSchema(lexicographicSortSchema(schema))}\n`;

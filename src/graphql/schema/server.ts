@@ -1,6 +1,6 @@
 /**
- * What a requester may know of the relay (version, mode, limits, optional features) and of itself, and the time series
- * of metrics.
+ * Defines what a requester may know about the relay (version, mode, limits, optional features) and about itself, and
+ * the time series of metrics.
  */
 import { requireScope, type CallingPrincipal, type Scope } from '../../core/auth/principal.ts';
 import type { Away, Durability } from '../../core/backend.ts';
@@ -33,7 +33,7 @@ const IntRange = builder.objectRef<Range>('IntRange').implement({
 
 type Limited = { readonly core: Core; readonly kind: CallingPrincipal['kind'] };
 
-/** Returns the limits for one kind of requester. */
+/** Returns the limits that apply to one kind of requester. */
 function limitsOf({ core, kind }: Limited) {
   return {
     pageRows: { min: 1, max: limits.PAGE_MAX, default: limits.PAGE_DEFAULT },
@@ -170,7 +170,7 @@ builder.queryField('server', (t) =>
   }),
 );
 
-// The field `series`: how counters, gauges and durations changed over time.
+// The field `series` shows how counters, gauges and durations changed over time.
 
 const SeriesType = builder.objectRef<SeriesView>('Series').implement({
   description: 'One line of a plot: a counter, a gauge, or a quantile of a duration, in equal steps of time.',
@@ -228,7 +228,7 @@ builder.queryField('series', (t) =>
   }),
 );
 
-// The GraphQL type that tells the requester who it is and what it may do.
+// The type `Viewer` tells the requester who it is and what it may do.
 
 const ViewerKindEnum = wireEnum<CallingPrincipal['kind']>('ViewerKind', 'The kind of requester.', {
   admin: 'An administrator.',

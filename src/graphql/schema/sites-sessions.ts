@@ -1,4 +1,7 @@
-/** Sessions of sites with their grants: open, share, revoke, close, and tickets for event streams. */
+/**
+ * Defines the schema of site sessions and their grants: opening, sharing, revoking and closing, and tickets for event
+ * streams.
+ */
 import { GRANTS_PER_SESSION, SESSION_TTL_SECONDS, TICKET_MS } from '../../core/limits.ts';
 import type { NewToken, OpenedSession, SessionView } from '../../core/sites/site-requests.ts';
 import type { Grant, SessionState, SiteSession } from '../../core/sites/site-session.ts';
@@ -11,7 +14,7 @@ import { CompletenessType, PAGED, connectionOf, pageOf } from './page.ts';
 import { answered, orRefusal } from './refusal.ts';
 import { SITE_SIZE, SiteType, namesBytes } from './sites.ts';
 
-/** The size of a session in an answer: as large as its grants and its site. */
+/** The size of a session in an answer: the size of its grants and its site. */
 export const SESSION_SIZE: RowSize<SessionView> = {
   fields: ['grants', 'site'],
   bytes: ({ grants, site }, asks) =>
@@ -19,14 +22,14 @@ export const SESSION_SIZE: RowSize<SessionView> = {
     (asks('site') && site ? SITE_SIZE.bytes(site, asks) : 0),
 };
 
-/** The approximate number of bytes that a grant takes in an answer besides its names. */
+/** The approximate bytes of a grant in an answer, without its names. */
 const GRANT_BYTES = 256;
 
 function grantBytes({ events, actions }: Grant): number {
   return GRANT_BYTES + namesBytes(events ?? []) + namesBytes(actions ?? []);
 }
 
-// The types of a site’s sessions and grants. A token is shown once, when it is made.
+// The types of sessions and grants. A token is shown only once, when it is created.
 
 const SessionStateEnum = wireEnum<SessionState>(
   'SessionState',
@@ -39,7 +42,7 @@ const SessionStateEnum = wireEnum<SessionState>(
   },
 );
 
-/** A grant, and the session that it belongs to. */
+/** A grant together with the id of its session. */
 type GrantView = Grant & { readonly sessionId: string };
 
 export function grantOf({ sessionId }: Pick<SiteSession, 'sessionId'>, grant: Grant): GrantView {
@@ -101,7 +104,7 @@ const SiteSessionType = builder.objectRef<SessionView>('SiteSession').implement(
   })),
 });
 
-// Sessions of sites: open, share, revoke, close, and tickets for event streams.
+// The fields that list, open, share and close sessions, revoke grants, and issue tickets for event streams.
 
 const SiteSessionConnection = connectionOf('SiteSession', SiteSessionType, {
   rows: 'sessions of a site',

@@ -1,4 +1,4 @@
-/** What a viewer of a site may do: subscribe to the site's events, and invoke its actions. */
+/** Defines what viewers of a site may do: subscribe to the site's events and invoke its actions. */
 import { notFound } from '../../core/errors.ts';
 import { CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../core/limits.ts';
 import type { LiveEvent } from '../../core/live.ts';
@@ -31,7 +31,8 @@ const SiteEventType = builder.objectRef<LiveEvent<SiteEvent>>('SiteEvent').imple
 type EventsArgs = { readonly sessionId: string; readonly names?: readonly string[] | null };
 
 /**
- * Viewers of different sessions share one stream of events if they may receive the same event names of the same site.
+ * Viewers of different sessions share one stream of events if the same event names of the same site are visible to
+ * them.
  */
 const shareEvents: Share<EventsArgs> = async ({ sessionId, names }, { core, requester }) =>
   (await core.sites.listen(requester, sessionId, names ?? null)) ?? notFound();

@@ -1,4 +1,4 @@
-/** Cooperative sites: their types, their listings, and their registration. */
+/** Defines the schema of cooperative sites: their types, their listings, and their registration. */
 import { SITES_PER_USER } from '../../core/limits.ts';
 import type { SiteView } from '../../core/sites/site-requests.ts';
 import type { CapabilityProfile } from '../../core/sites/site.ts';
@@ -13,14 +13,14 @@ import { CompletenessType, PAGED, ROWS_OF_USER, connectionOf, pageArguments, pag
 import { answered, orRefusal } from './refusal.ts';
 import { User } from './users.ts';
 
-/** The size of a site in an answer. A site lists up to 256 names of each kind. */
+/** The size of a site in an answer. A site may list up to 256 names of each kind. */
 export const SITE_SIZE: RowSize<SiteView> = {
   fields: ['eventNames', 'actions'],
   bytes: ({ eventNames, actions }, asks) =>
     (asks('eventNames') ? namesBytes(eventNames) : 0) + (asks('actions') ? namesBytes(actions) : 0),
 };
 
-/** Returns the approximate size of the names as a JSON list: their characters, quotes and commas. */
+/** Returns the approximate size of the names as a JSON list: characters, quotes and commas. */
 export function namesBytes(names: readonly string[]): number {
   return names.reduce((sum, name) => sum + name.length + 3, 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Users: the listing, one user, and the connections, streams and waits of a user as nested fields. Other rooms add
- * fields of their own.
+ * Defines the schema of users: the listing, one user, and a user's connections, streams and waits as nested fields.
+ * Other files add further fields.
  */
 import { FILTER_TEXT_CHARS, PAGE_MAX } from '../../core/limits.ts';
 import type { UserView } from '../../core/users/users.ts';
@@ -112,8 +112,8 @@ export const User = builder.objectRef<UserView>('User').implement({
 });
 
 /**
- * Returns the sources of a first page. If the listing continues after the page, the listing's own source is marked as
- * cut.
+ * Returns the completeness sources of a first page. If the listing continues after the page, the first source, which is
+ * the listing itself, is marked as incomplete.
  */
 function cutSources({ completeness, hasNextPage, nodes }: Page<unknown>, first: number): readonly ObservedSource[] {
   const [own, ...gaps] = completeness.sources;

@@ -1,4 +1,4 @@
-/** Compiles selections into writers of JSON text. What it cannot write, graphql-js must execute. */
+/** Compiles selections into writers of JSON text. Operations that it cannot write must be executed by graphql-js. */
 import {
   GraphQLError,
   defaultFieldResolver,
@@ -42,19 +42,19 @@ export type WriterSource = {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
-  /** The caches of the texts of entities. Null: no text is cached. */
+  /** The caches of the JSON texts of entities. Null: no text is cached. */
   readonly fragments: JsonCaches | null;
 };
 
 /**
- * The most variants of a document that are compiled. Each combination of the conditions of `@include` and `@skip` is a
- * variant.
+ * The maximum number of compiled variants of a document. Each combination of the conditions of `@include` and `@skip`
+ * is a variant.
  */
 const VARIANTS = 16;
 
 /**
- * Creates the writer of a query, or of a mutation of one field. Null when the operation is neither, or contains
- * something that cannot be written here, such as introspection. If that depends on `@include` or `@skip`, the returned
+ * Creates the writer of a query, or of a mutation of one field. Null if the operation is neither, or contains something
+ * that the writer does not support, such as introspection. If that depends on `@include` or `@skip`, the returned
  * function returns null instead.
  */
 export function createWriter(source: WriterSource): Prepare | null {
@@ -77,13 +77,14 @@ export function createWriter(source: WriterSource): Prepare | null {
   };
 }
 
-/** Writes the data of one event of a subscription, as `Prepared` does. `event` is the root value. */
+/** Writes the data of one event of a subscription, as `Prepared` does for an operation. `event` is the root value. */
 export type EventWriter = (event: unknown, context: unknown) => MaybePromise<Text>;
 
 type Subscribed = Pick<ValidatedSubscriptionArgs, 'schema' | 'document' | 'operation' | 'variableValues'>;
 
 /**
- * Creates the writer of a subscription's events. Null when the document contains something that cannot be written here.
+ * Creates the writer of a subscription's events. Null if the document contains something that the writer does not
+ * support.
  */
 export function createEventWriter({ variableValues: variables, ...source }: Subscribed): EventWriter | null {
   if (hasFragmentArguments(source.document)) return null;
@@ -100,17 +101,17 @@ function compile(
   try {
     const collect = createCollect(schema, document, variables);
     const sets = [operation.selectionSet];
-    // The fields of a mutation run one after the other, and the writer starts all fields of an object at once.
+    // The fields of a mutation must run one after the other, but the writer starts all fields of an object at once.
     const together = operation.operation === 'mutation' && root ? collect(root, sets).size > 1 : false;
     return root && !together ? compileObject({ schema, collect, fragments, fields: 0 }, root, sets) : null;
   } catch (error) {
-    // The conditions of `@include` or `@skip` cannot be decided; graphql-js reports the error.
+    // `@include` or `@skip` cannot be decided. graphql-js reports that error.
     if (error instanceof GraphQLError) return null;
     throw error;
   }
 }
 
-/** The state shared while the writers of one document are compiled. */
+/** The state that is shared while the writers of one document are compiled. */
 type Compiling = {
   readonly schema: GraphQLSchema;
   readonly collect: Collect;
@@ -120,21 +121,21 @@ type Compiling = {
 };
 type Compiled = ObjectWriter & {
   readonly pure: boolean;
-  /** What a member of this response name resolves to; undefined if there is none. */
+  /** Returns the value of the member with this response name; undefined if there is none. */
   readonly peek: (key: string, value: unknown, run: Run) => unknown;
 };
 
 /**
- * Compiles the writer of an object type's selection. Null when the selection contains something that cannot be written
- * here. Throws a GraphQLError when `@include` or `@skip` cannot be decided.
+ * Compiles the writer of an object type's selection. Null if the selection contains something that the writer does not
+ * support. Throws a GraphQLError if `@include` or `@skip` cannot be decided.
  */
 function compileObject(
   compiling: Compiling,
   type: GraphQLObjectType,
   sets: readonly SelectionSetNode[],
 ): Compiled | null {
-  // graphql-js calls `isTypeOf` on the value of an object type and reports an error when it returns false; the writer
-  // does not call it.
+  // The writer does not support types with `isTypeOf`. graphql-js calls it on the value, and reports an error if it
+  // returns false.
   if (type.isTypeOf) return null;
   const byKey = new Map<string, Member>();
   for (const [key, nodes] of compiling.collect(type, sets)) {
@@ -178,17 +179,20 @@ function compileMember(compiling: Compiling, parent: GraphQLObjectType, { key, n
 
 type Field = { readonly field: GraphQLField<unknown, unknown>; readonly node: FieldNode };
 
-/** Compiles how a field is resolved. Null for a mutation that graphql-js must resolve. */
+/** Compiles the function that resolves a field. Null for a mutation that graphql-js must resolve. */
 function compilePeek(compiling: Compiling, parent: GraphQLObjectType, { field, node }: Field): Member['peek'] | null {
   if (!field.resolve || field.resolve === defaultFieldResolver) return propertyOf(field.name);
   const mutates = parent === compiling.schema.getMutationType();
   const resolver = mutates ? resolverOnce(field) : { resolve: field.resolve };
-  // A mutation gets new arguments each time, because its resolver may change them.
+  // The arguments of a mutation are computed anew each time, because its resolver may modify them.
   const number = mutates || node.arguments?.some(usesVariables) ? compiling.fields++ : null;
   return resolver && resolverOf(field, resolver, { node, number });
 }
 
-/** Compiles the writer of a union or an interface. Null when one of its possible types cannot be written here. */
+/**
+ * Compiles the writer of a union or an interface. Null if one of its possible types has a selection that the writer
+ * does not support.
+ */
 function compileAbstract(
   compiling: Compiling,
   type: GraphQLAbstractType,
@@ -219,14 +223,14 @@ function compileAbstract(
   };
 }
 
-/** Declared with method syntax, as `Resolves` is. */
+/** Declared with method syntax for the same reason as `Resolves`. */
 interface ResolvesType {
   resolveType(value: unknown, context: unknown, info: unknown, type: GraphQLAbstractType): unknown;
 }
 
 /**
- * Returns the cache hint of a member. A member is pure or derived only in an entity type and only when it takes no
- * arguments; every other member is live.
+ * Returns the cache hint of a member. Only in an entity type, and only without arguments, can a member be `pure` or
+ * `derived`; every other member is `live`.
  */
 function cacheHintOf(
   parent: GraphQLObjectType,

@@ -1,12 +1,12 @@
 /**
- * What the writer asks of authors of resolvers: no resolver uses `info`, the fourth parameter of graphql-js, which the
- * writer cannot give. A resolver of a query that reads it throws, and graphql-js executes the query again. A resolver of
- * a mutation may have had effects by then, so one that declares the parameter is never called by the writer.
+ * Detects and refuses resolvers that use `info`, the fourth parameter of graphql-js, which the writer cannot provide.
+ * If a resolver of a query reads it, the read throws, and graphql-js executes the query again. A resolver of a mutation
+ * may have had effects by then, so the writer never calls one that declares this parameter.
  */
 
 /**
- * The value that is passed to resolvers as `info`. A resolver that reads it throws; graphql-js then executes the query,
- * and there `info` is available.
+ * The value that the writer passes as `info`. Reading it throws; graphql-js then executes the query, with a real
+ * `info`.
  */
 export const NO_INFO = new Proxy(
   {},
@@ -17,7 +17,7 @@ export const NO_INFO = new Proxy(
   },
 );
 
-/** The number of a resolver's parameters before `info`: the parent, the arguments and the context. */
+/** The number of parameters before `info`: the parent, the arguments and the context. */
 const PARAMETERS_BEFORE_INFO = 3;
 
 /** Whether a resolver declares the parameter `info`. */

@@ -1,4 +1,4 @@
-/** Resolves the fields of objects, and writes objects and lists as JSON text. A writer must not throw or reject. */
+/** Resolves the fields of objects, and writes objects and lists as JSON text. A writer must never throw or reject. */
 import {
   defaultFieldResolver,
   getNullableType,
@@ -31,25 +31,25 @@ import {
 import { NO_INFO, takesInfo } from './no-info.ts';
 
 /**
- * One member of an object. `pure`: depends on the object alone. `derived`: depends on the object and the time, and is
- * cheap. `live`: may depend on anything.
+ * One member of an object. `cacheHint`: `pure` members depend only on the object; `derived` ones on the object and the
+ * time, and are cheap; `live` ones may depend on anything.
  */
 export type Member = Part & { readonly cacheHint: 'pure' | 'derived' | 'live' };
 
-/** A part of an object's text: a prefix and a value. */
+/** A part of an object's text: a fixed prefix and a value. */
 type Part = {
   /** The text before the value, such as `"key":`. */
   readonly prefix: string;
-  /** Resolves the value. Throws what the resolver throws. */
+  /** Returns the value. Throws the error of the resolver. */
   readonly peek: (parent: unknown, run: Run) => unknown;
   readonly write: WriteValue;
-  /** Whether the values are strings that are written unchanged. */
+  /** Whether the values are strings that are written without conversion. */
   readonly texts: boolean;
 };
 
 /**
- * Creates the writer of an object with these members, as `membersWriter` does. Writes null for an Error, which
- * graphql-js must report.
+ * Creates the writer of an object with these members, like `membersWriter`. For an Error instead of an object, the
+ * writer returns null, because graphql-js must report the error.
  */
 export function objectWriter(members: readonly Member[], caching: Caching | null): ObjectWriter {
   const { write, listCache } = membersWriter(members, caching);
@@ -57,9 +57,9 @@ export function objectWriter(members: readonly Member[], caching: Caching | null
 }
 
 /**
- * Creates the writer of an object with these members. For an entity without live members, the whole text is cached; so
- * are lists of the entity, if it has no derived members or its type declares `changesAt`. With live members, only
- * adjacent pure members are cached. `caching` null: nothing is cached.
+ * Creates the writer of an object with these members. The text of an entity without live members is cached as a whole.
+ * Lists of the entity are cached too, if it has no derived members or its type declares `changesAt`. With live members,
+ * only adjacent pure members are cached. `caching` null: nothing is cached.
  */
 function membersWriter(members: readonly Member[], caching: Caching | null): ObjectWriter {
   if (!caching) return { write: joinedWriter(members, BRACES), listCache: null };
@@ -73,10 +73,7 @@ function membersWriter(members: readonly Member[], caching: Caching | null): Obj
   };
 }
 
-/**
- * What caching needs. `changesAt`: when a derived field of the entity may next change; null when the type does not
- * declare it.
- */
+/** `changesAt`: returns when a derived field of the entity may next change; null if the type does not declare it. */
 type Caching = { readonly stores: JsonCaches; readonly changesAt: ChangesAt | null };
 
 function listCacheOf(timed: boolean, { stores, changesAt }: Caching): ObjectWriter['listCache'] {
@@ -84,7 +81,7 @@ function listCacheOf(timed: boolean, { stores, changesAt }: Caching): ObjectWrit
   return (writeList) => cacheList(writeList, { changesAt: timed ? changesAt : null, cache: stores.create() });
 }
 
-/** Merges adjacent pure members into one cached part. */
+/** Combines adjacent pure members into one cached part. */
 function merged(members: readonly Member[], stores: JsonCaches): readonly Part[] {
   const parts: Part[] = [];
   let pure: Member[] = [];
@@ -101,7 +98,7 @@ function merged(members: readonly Member[], stores: JsonCaches): readonly Part[]
   return parts;
 }
 
-/** Returns a part that writes several members of an object at once. `write` receives the object itself. */
+/** Returns a part that writes several members of an object together. `write` receives the object itself. */
 function selfPart(write: WriteValue): Part {
   return { prefix: '', peek: (parent) => parent, write, texts: false };
 }
@@ -110,7 +107,10 @@ type Around = { readonly open: string; readonly close: string };
 const BRACES: Around = { open: '{', close: '}' };
 const NOTHING: Around = { open: '', close: '' };
 
-/** Creates a writer whose text is one flat string, because cached text must not be a tree of its pieces. */
+/**
+ * Creates a writer that returns flat strings. V8 represents concatenated text as a tree of its pieces, which a cache
+ * must not keep.
+ */
 function flatWriter(parts: readonly Part[], around: Around = NOTHING): WriteValue {
   const write = joinedWriter(parts, around);
   return (parent, run) => {
@@ -120,7 +120,8 @@ function flatWriter(parts: readonly Part[], around: Around = NOTHING): WriteValu
 }
 
 /**
- * Creates a writer that starts all members before it waits for any, so that nested fields can be loaded in one batch.
+ * Creates a writer that starts all members before it waits for any of them, so that nested fields can be loaded in one
+ * batch.
  */
 function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteValue {
   const writers = parts.map((part, i) => partWriter(part, i === 0 ? open : ','));
@@ -143,7 +144,7 @@ function joinedWriter(parts: readonly Part[], { open, close }: Around): WriteVal
   };
 }
 
-/** Creates the writer of one part. The writer throws what the resolver throws. */
+/** Creates the writer of one part. It throws the error of the resolver. */
 function partWriter({ prefix, peek, write, texts }: Part, before: string): WriteValue {
   const lead = before + prefix;
   const quoted = `${lead}"`;
@@ -166,16 +167,15 @@ function joinLater(pieces: readonly MaybePromise<Text>[], close: string): Promis
 // Resolves fields and starts the execution of an operation.
 
 /**
- * Executes an operation and returns its data as JSON text, identical to what JSON.stringify gives for graphql-js's
- * data. Null when the answer would contain an error or something that cannot be written here; the operation must then
- * be executed by graphql-js with the same context. Never throws and never rejects. `note` receives what is known of the
- * text.
+ * Executes an operation and returns its data as JSON text, identical to the result of JSON.stringify for graphql-js's
+ * data. Null if the answer would contain an error or something that the writer does not support: then graphql-js must
+ * execute the operation with the same context. Never throws and never rejects. `note` receives facts about the text.
  */
 export type Prepared = (context: unknown, note?: TextInfo) => MaybePromise<Text>;
 
 /**
- * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because they select
- * something that cannot be written here.
+ * Prepares the execution of an operation with these variables. Null: graphql-js must execute it, because with these
+ * variables it selects something that the writer does not support.
  */
 export type Prepare = (variables: VariableValues, root: RootValue) => Prepared | null;
 
@@ -186,17 +186,17 @@ export function preparedWriter(object: ObjectWriter, { coerced }: VariableValues
 }
 
 /**
- * The root value of an operation. A mutation is resolved once: if its answer cannot be written here, graphql-js reads
- * the outcome of its resolver from the root value.
+ * The root value of an operation. A mutation must be resolved only once. If the writer called its resolver but cannot
+ * write the answer, graphql-js takes the resolver's outcome from this object.
  */
 export class RootValue {
-  /** Returns what the resolver of the mutation returned, or throws what it threw; null: it was not called. */
+  /** Returns what the mutation's resolver returned, or throws what it threw; null: the resolver was not called. */
   outcome: (() => unknown) | null = null;
 }
 
 /**
- * A resolver. Declared with method syntax because a resolver's `info` parameter has a narrower type than the value
- * passed here.
+ * A resolver. Declared with method syntax, because the `info` parameter of a resolver has a narrower type than the
+ * value that is passed here.
  */
 export interface Resolves {
   resolve(parent: unknown, args: unknown, context: unknown, info: unknown): unknown;
@@ -206,8 +206,8 @@ const NO_ARGUMENTS = Object.freeze({});
 export const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 /**
- * Creates the function that resolves a field with `resolve`. `number`: the place of its arguments in `Run.args`; null
- * when they use no variables. It throws if the arguments do not fit.
+ * Creates the function that resolves a field with `resolve`. `number`: the index of the field's arguments in
+ * `Run.args`; null if they use no variables. The function throws if the arguments do not fit.
  */
 export function resolverOf(
   field: GraphQLField<unknown, unknown>,
@@ -229,13 +229,13 @@ function refuse(): never {
   throw new TypeError('The arguments do not fit.');
 }
 
-/** The resolvers of mutations as the schema declares them. */
+/** The original resolvers of mutations, by field. */
 const resolvers = new WeakMap<GraphQLField<unknown, unknown>, Resolves>();
 
 /**
- * Returns a resolver of a mutation that notes its outcome in the root value. The field's own resolver is replaced by
- * one that returns the noted outcome instead of resolving again. Null if the resolver needs `info`: it would fail here,
- * and must not be called again with `info`, because it may have had effects.
+ * Returns a resolver of a mutation that stores its outcome in the root value. In the schema, the field's resolver is
+ * replaced by one that returns a stored outcome instead of resolving again. Null if the resolver needs `info`. Such a
+ * resolver would fail here, and must not be called again with `info`, because it may have had effects.
  */
 export function resolverOnce(field: GraphQLField<unknown, unknown>): Resolves | null {
   const { resolve } = ownResolver(field);
@@ -269,7 +269,7 @@ function ownResolver(field: GraphQLField<unknown, unknown>): Resolves {
   return own;
 }
 
-/** Returns the default resolver. A property that is a function is called, as graphql-js does. */
+/** Returns the default resolver. A property that is a function is called, as in graphql-js. */
 export function propertyOf(name: string): Member['peek'] {
   return (parent, { context }) => {
     if (!isObject(parent)) return undefined;
@@ -285,9 +285,9 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 // Writes the values of a field: objects, lists of values, and leaves.
 
 /**
- * Creates the writer of a type's values. It completes values as graphql-js does and returns null for whatever
- * graphql-js would report as an error. `ofObject` creates the writers of the object types within. Null when one of them
- * cannot be written.
+ * Creates the writer of a type's values. It completes values as graphql-js does, and returns null for every value that
+ * graphql-js would report as an error. `ofObject` creates the writers of the object types within. Null if one of those
+ * cannot be created.
  */
 export function valueWriter(
   type: GraphQLOutputType,
@@ -338,7 +338,7 @@ function listWriter(writeItem: WriteValue): WriteValue {
   };
 }
 
-/** Awaits the value, then writes it. A rejection gives null. */
+/** Awaits the value and writes it. If the value rejects, the result is null. */
 function settle(value: PromiseLike<unknown>, write: WriteValue, run: Run): Promise<Text> {
   return Promise.resolve(value).then(
     (settled) => write(settled, run),

@@ -1,7 +1,7 @@
 /**
- * What writers of JSON text give each other: the types, the texts of leaves (scalars and enums), and the caches of the
- * texts of entities and of lists of entities, so that what has not changed is written once. A writer must not throw or
- * reject, and a cached text must not outlive a change of a derived field.
+ * Writes leaves (scalars and enums) as JSON text, and caches the texts of entities and of their lists, so that
+ * unchanged data is written once. A writer must never throw or reject, and a cached text must not outlive a change of a
+ * derived field.
  */
 import {
   GraphQLID,
@@ -17,38 +17,41 @@ import { insertMark } from '../../web/reply.ts';
 import { isJsonScalar } from '../schema/scalars.ts';
 import type { Values } from '../variables-coercion.ts';
 
-/** The state of one execution of one operation. */
+/** The state of one execution of an operation. */
 export type Run = {
   readonly context: unknown;
   readonly variables: Values;
-  /** The arguments of fields by field number, each created when it is first needed. */
+  /** The arguments of fields, by the number of the field. Each is computed when it is first needed. */
   readonly args: unknown[];
   readonly note: TextInfo;
 };
 
-/** What is known of a text that was written. `nonAscii`: it may contain characters beyond ASCII. */
+/** Facts about a text that was written. `nonAscii`: whether the text may contain characters beyond ASCII. */
 export type TextInfo = {
   nonAscii: boolean;
   chosen?: Chosen;
   /**
-   * Buffers that are sent in place of marks in the text (web/reply.ts). Absent: the text can hold no marks. Null: the
-   * part that is written now can hold none, because it is cached.
+   * The buffers to which marks in the text refer (web/reply.ts). Absent: the text must not contain marks. Null: the
+   * part that is being written must not contain marks, because it is cached.
    */
   inserts?: Buffer[] | null;
 };
 
-/** The object type of the first value of a union or interface type, and what its members resolve to. */
+/**
+ * The object type of the first value of a union or interface type, and a function that returns the values of its
+ * members.
+ */
 export type Chosen = { readonly type: string; member(key: string): unknown };
 
-/** A piece of JSON text. Null: the operation must be executed by graphql-js. */
+/** A piece of JSON text. Null: graphql-js must execute the operation. */
 export type Text = string | null;
 
-/** Writes a value that a resolver returned. Never throws and never rejects. */
+/** Writes a value that a resolver has returned. Never throws and never rejects. */
 export type WriteValue = (value: unknown, run: Run) => MaybePromise<Text>;
 
 /**
- * How an object type is written. `listCache` adds a cache to the writer of a list of the type; null when such lists
- * cannot be cached.
+ * Writes an object type. `listCache` adds a cache to the writer of a list of this type; null if such lists cannot be
+ * cached.
  */
 export type ObjectWriter = {
   readonly write: WriteValue;
@@ -65,17 +68,17 @@ export function leafWriter(type: GraphQLLeafType): WriteValue {
       return null;
     }
   };
-  return isEnumType(type) ? wordWriter(write) : write;
+  return isEnumType(type) ? enumWriter(write) : write;
 }
 
-/** A value of the JSON scalar is JSON text already, and is written unchanged. */
+/** A value of the JSON scalar is already JSON text and is written unchanged. */
 const writeJsonText: WriteValue = (value, { note }) => {
   if (typeof value !== 'string') return null;
   note.nonAscii ||= isNonAscii(value);
   return value;
 };
 
-/** Returns the text that JSON.stringify gives. Null for null and undefined, which graphql-js reports as errors. */
+/** Returns the text that JSON.stringify returns. Null for null and undefined, which graphql-js reports as errors. */
 function textOf(coerced: unknown, { note }: Run): Text {
   if (coerced === null || coerced === undefined) return null;
   if (typeof coerced === 'string' && isPlain(coerced)) return `"${coerced}"`;
@@ -85,26 +88,24 @@ function textOf(coerced: unknown, { note }: Run): Text {
   return text;
 }
 
-/** Whether a text holds characters beyond ASCII. */
+/** Whether a text contains characters beyond ASCII. */
 function isNonAscii(text: string): boolean {
   return Buffer.byteLength(text) !== text.length;
 }
 
-/**
- * Creates a writer that caches the text of each value: an enum has few values, and the text of a value never changes.
- */
-function wordWriter(write: WriteValue): WriteValue {
-  const words = new Map<unknown, string>();
+/** Creates a writer that caches the text of each value. Used for enums, which have few values with fixed texts. */
+function enumWriter(write: WriteValue): WriteValue {
+  const texts = new Map<unknown, string>();
   return (value, run) => {
-    const known = words.get(value);
+    const known = texts.get(value);
     if (known !== undefined) return known;
     const text = write(value, run);
-    if (typeof text === 'string' && typeof value === 'string' && !isNonAscii(text)) words.set(value, text);
+    if (typeof text === 'string' && typeof value === 'string' && !isNonAscii(text)) texts.set(value, text);
     return text;
   };
 }
 
-/** Whether a type's string values are written unchanged, apart from JSON quoting. */
+/** Whether string values of a type are written without conversion, except for JSON quoting. */
 export function holdsTexts(type: GraphQLOutputType): boolean {
   const named = getNullableType(type);
   return named === GraphQLString || named === GraphQLID;
@@ -122,23 +123,23 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** A cache of the texts of entities; each lives as long as its entity. */
+/** A cache of the JSON texts of entities. Each text is kept at most as long as its entity. */
 type JsonCache<T> = {
   get(entity: object): T | undefined;
-  /** Caches the text of an entity. `chars`: the length of the texts in `kept`. */
+  /** Stores the cached text of an entity. `chars`: the length of the texts in `kept`. */
   set(entity: object, kept: T, chars: number): void;
 };
 
-/** Creates caches that share one bound. */
+/** Creates caches that share one limit on their size. */
 export type JsonCaches = { create<T>(): JsonCache<T> };
 
-/** The cost of an entry besides its text, in characters. */
+/** The cost of a cache entry besides its text, in characters. */
 const OVERHEAD = 200;
 
 /**
- * Creates caches of the texts of entities. An entity is immutable, so its text is valid while the entity lives and is
- * freed with it. At most `chars` characters are cached in all; when they are used up, every cache is cleared at once.
- * Text that was freed with its entity still counts until then.
+ * Creates caches of the JSON texts of entities. An entity is immutable, so its text is valid while the entity lives,
+ * and is freed with it. All caches together hold at most `chars` characters. When that is reached, all are cleared at
+ * once. Until then, texts that were freed with their entity still count.
  */
 export function createJsonCaches(chars: number): JsonCaches {
   let generation = 0;
@@ -169,14 +170,14 @@ export function createJsonCaches(chars: number): JsonCaches {
   };
 }
 
-/** Resolves a derived member of an entity. Throws what the resolver throws. */
+/** Returns the value of a derived member of an entity. Throws the error of the resolver. */
 type Peek = (entity: unknown, run: Run) => unknown;
 
 type CachedEntity = { readonly text: string; readonly nonAscii: boolean; readonly derived: readonly unknown[] };
 
 /**
- * Caches the text of an entity together with the values of its derived members. Writes the text again when one of these
- * values differs.
+ * Creates a writer that caches the text of an entity together with the values of its derived members. It writes the
+ * text again when one of these values has changed.
  */
 export function cacheEntity(write: WriteValue, derived: readonly Peek[], cache: JsonCache<CachedEntity>): WriteValue {
   const still = (values: readonly unknown[], entity: object, run: Run): boolean =>
@@ -202,37 +203,38 @@ export function cacheEntity(write: WriteValue, derived: readonly Peek[], cache: 
 }
 
 /**
- * The earliest time, in epoch milliseconds and later than `now`, at which any derived field of an entity may change
- * while the entity stays the same object. It may be earlier than the actual change, never later. Infinity: never.
+ * Returns the earliest time, in epoch milliseconds and later than `now`, at which a derived field of an entity may
+ * change while the entity stays the same object. The returned time may be earlier than the change, but never later.
+ * Infinity: never.
  */
 export type ChangesAt = (entity: unknown, now: number) => number;
 
-/** The fewest items of a list that is cached: shorter lists are written about as fast as they are looked up. */
+/** The minimum number of items of a cached list. Writing a shorter list is about as fast as a look-up. */
 const MIN_CACHED_ITEMS = 2;
 
 /**
- * The fewest characters of a text that is also kept as bytes: from that length on, copying the text into a socket's
- * buffer costs more than a separate write of the bytes.
+ * The minimum length of a text that is also kept as bytes. For such lengths, copying the text into a socket's buffer
+ * costs more than a separate write of the bytes.
  */
 const INSERTED_CHARS = 8 * 1024;
 
 type CachedList = {
   readonly text: string;
-  /** The same text as bytes, created when they are first needed. Only for a text of ASCII characters. */
+  /** The text as bytes, created when they are first needed. Only for a text of ASCII characters. */
   bytes: Buffer | null;
   readonly nonAscii: boolean;
   readonly from: number;
   readonly until: number;
 };
 type ListCaching = {
-  /** The function that tells when the text of the list may change. Null when nothing in it changes with time. */
+  /** Returns when the text of the list may next change. Null: nothing in it changes with time. */
   readonly changesAt: ChangesAt | null;
   readonly cache: JsonCache<CachedList>;
 };
 
 /**
- * Caches the text of a list of entities, until a derived field of one of them may change. An array that was handed out
- * is never modified: a changed list is a new array.
+ * Creates a writer that caches the text of a list of entities until a derived field of one of them may change. An array
+ * is never modified after it was returned: a changed list is a new array.
  */
 export function cacheList(write: WriteValue, { changesAt, cache }: ListCaching): WriteValue {
   return (list, run) => {
@@ -249,20 +251,20 @@ export function cacheList(write: WriteValue, { changesAt, cache }: ListCaching):
     if (typeof text !== 'string') return text;
     const until = changesAt ? soonest(list, (entity) => changesAt(entity, from)) : Infinity;
     const made = { text: flat(text), bytes: null, nonAscii: isNonAscii(text), from, until };
-    // A derived field may have changed while the list was written.
+    // A derived field may have changed while the list was being written.
     if ((clock?.now() ?? 0) < until) cache.set(list, made, text.length);
     return made.text;
   };
 }
 
-/** Returns a reference to the list's bytes if the answer may contain one. Otherwise returns the list's text. */
+/** Returns a mark that refers to the list's bytes if the answer may contain one. Otherwise returns the list's text. */
 function inserted(list: CachedList, { note: { inserts } }: Run): string {
   if (!inserts || list.nonAscii || list.text.length < INSERTED_CHARS) return list.text;
   list.bytes ??= Buffer.from(list.text, 'latin1');
   return insertMark(inserts.push(list.bytes) - 1);
 }
 
-/** Runs `write` so that its text contains no references to bytes, because the text is cached. */
+/** Runs `write` in such a way that its text contains no marks, because the text is cached. */
 function withoutInserts<T>(note: TextInfo, write: () => T): T {
   const { inserts } = note;
   if (!inserts) return write();
@@ -281,8 +283,8 @@ function soonest(list: readonly unknown[], of: (entity: unknown) => number): num
 }
 
 /**
- * Returns the same text as one flat string. Concatenation leaves a tree of pieces; only joining two strings makes V8
- * copy the pieces.
+ * Returns the same text as a flat string. V8 represents concatenated text as a tree of pieces; joining two strings
+ * makes it copy the pieces.
  */
 export function flat(text: string): string {
   return [text.slice(0, 1), text.slice(1)].join('');

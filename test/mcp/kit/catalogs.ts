@@ -2,7 +2,7 @@
 import type { ActionAdvertisement, ClientType } from '../../../src/core/connections/connection.ts';
 import { createShares, type Shares } from '../../../src/core/shares/shares.ts';
 import { BUILTIN_NAMES } from '../../../src/mcp/builtin-tools.ts';
-import { Catalog, type ActionTool, type Advertiser, type Allowed, type Shown } from '../../../src/mcp/catalog.ts';
+import { Catalog, type ActionTool, type Advertiser, type Allowed, type CatalogView } from '../../../src/mcp/catalog.ts';
 
 const NOTHING = {
   summary: null,
@@ -42,7 +42,7 @@ export function takeOver(catalog: Catalog, offers: readonly Offer[]): number {
   return 1 + [...catalog.update(rows)].length;
 }
 
-export function shownOf(catalog: Catalog, allowed: Allowed = () => true): Shown {
+export function shownOf(catalog: Catalog, allowed: Allowed = () => true): CatalogView {
   return catalog.view({}, allowed);
 }
 

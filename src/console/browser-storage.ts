@@ -1,4 +1,4 @@
-/** Keeps texts in the browser. If the browser blocks that, a text lasts as long as the page. */
+/** Stores texts in the browser's storage. If the browser blocks storage, a text lasts only as long as the page. */
 
 type Keeper = 'session' | 'local';
 
@@ -10,7 +10,7 @@ export function recall(keeper: Keeper, key: string): string | null {
   }
 }
 
-/** Keeps the text; null removes it. */
+/** Stores a text; null removes the stored one. */
 export function keep(keeper: Keeper, key: string, value: string | null): void {
   try {
     if (value === null) storageOf(keeper).removeItem(key);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 
 let amounts: typeof import('../../src/console/ui/amounts.ts');
-let words: typeof import('../../src/console/ui/words.ts');
+let textFormat: typeof import('../../src/console/ui/text-format.ts');
 let zones: typeof import('../../src/console/ui/zones.ts');
 
 const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -14,7 +14,7 @@ beforeAll(async () => {
   // The first format of `Intl` takes a browser tens of milliseconds, and each further one some tenths of one.
   vi.stubGlobal('Intl', {});
   amounts = await import('../../src/console/ui/amounts.ts');
-  words = await import('../../src/console/ui/words.ts');
+  textFormat = await import('../../src/console/ui/text-format.ts');
   zones = await import('../../src/console/ui/zones.ts');
 });
 
@@ -47,7 +47,7 @@ it('writes days with their month, without a format of the browser', () => {
 });
 
 it('writes people by their kind, whatever their names have in them', () => {
-  expect(['admin:ada', 'user:alice', 'admin:user:x', 'nobody'].map(words.personText)).toEqual([
+  expect(['admin:ada', 'user:alice', 'admin:user:x', 'nobody'].map(textFormat.personText)).toEqual([
     ...['administrator ada', 'user alice', 'administrator user:x', 'nobody'],
   ]);
 });

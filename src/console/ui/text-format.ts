@@ -1,4 +1,4 @@
-/** Writes words and ids as text. */
+/** Formats enum values, ids, names and counts as text. */
 import type { DisconnectCause, HeartbeatIndicator, WaitStage } from '../../../generated/console.ts';
 import { whole } from './amounts.ts';
 
@@ -42,33 +42,34 @@ export const sentenceCase = (text: string): string => text.charAt(0).toUpperCase
 export const personText = (subject: string): string =>
   subject.replace(/^(?:admin|user):/, (kind) => (kind === 'admin:' ? 'administrator ' : 'user '));
 
-// Writes times in the zone that the user has chosen: UTC, or the zone of the browser.
-
-/** Returns the last eight characters of an id after an ellipsis, or a short id whole. */
+/** Returns an ellipsis and the last eight characters of an id; a short id is returned whole. */
 export const shortId = (id: string): string => (id.length <= 10 ? id : `…${id.slice(-8)}`);
 
-/** Returns an id as a person gives it, without the ellipsis with which tables begin a short one. */
+/** Returns the id that a person typed or pasted, without the ellipsis that tables show before a shortened id. */
 export const givenId = (text: string): string => text.trim().replace(/^(…|\.\.\.)/, '');
 
-/** An id of a command as the relay or the caller library makes it, or a trace id. */
+/** Matches a command id as the relay or the caller library creates it, and a trace id. */
 const WHOLE_ID = /^(c-)?([\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i;
 
-/** Whether a text has the form of a whole id of a command. */
+/** Whether a text has the form of a whole command id or trace id. */
 const isWholeId = (text: string): boolean => WHOLE_ID.test(text);
 
-/** Whether a text can only be an id of a command, the last eight characters of one, or a trace id. */
+/** Whether a text can only be a command id, the last eight characters of one, or a trace id. */
 export function isCommandId(text: string): boolean {
   const given = givenId(text);
   return isWholeId(given) || /^[\da-f]{8}$/i.test(given);
 }
 
-/** The length up to which a name stays on one line of a table, in characters. */
+/** The maximum length of a name that stays on one line of a table, in characters. */
 const ONE_LINE = 28;
 
-/** Returns the class of a name in a table. A long one takes several lines, as a cut one could look like another. */
+/**
+ * Returns the CSS class of a name in a table. A long name takes several lines, because a cut name could look like
+ * another one.
+ */
 export const nameClass = (...names: readonly string[]): string | undefined =>
   names.join(' / ').length > ONE_LINE ? 'long' : undefined;
 
-/** Returns a count with its noun: `1 client`, `2 clients`. */
+/** Formats a count with its noun: `1 client`, `2 clients`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${whole(count)} ${count === 1 ? one : many}`;
