@@ -1,6 +1,6 @@
 /**
- * Defines the actions of the demo's clients, the contexts and windows that they report, and the pool of workers that
- * builds the kiosk's reports.
+ * Defines the actions of the demo's clients, their contexts and windows, and the worker pool that builds the kiosk's
+ * reports.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { freemem, loadavg, totalmem, uptime } from 'node:os';
@@ -58,7 +58,7 @@ export const CONSOLE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/** Decides by the client's own policy, which applies in addition to the relay's. */
+/** Authorizes commands by the console's own policy, in addition to the relay's policy. */
 export function authorizeConsole({ action, params }: ActionRequest): Verdict {
   if (action !== 'service.restart' || params['service'] !== 'database') return true;
   return { allow: false, message: 'This console may not restart the database.' };
@@ -88,7 +88,10 @@ async function listFiles({ folder }: Params) {
   return { files: await Promise.all(rows), all: names.length <= FILES_MAX };
 }
 
-/** Takes as long as the params say, by default 0.5 s. Ignores the signal, as many actions do, so it may end late. */
+/**
+ * Takes the time that the params give, by default 0.5 s. Like many actions, it ignores the signal, so it may end after
+ * its deadline.
+ */
 async function restart({ service, seconds }: Params) {
   const began = Date.now();
   await sleep(typeof seconds === 'number' ? seconds * 1000 : 500);
@@ -99,7 +102,7 @@ async function restart({ service, seconds }: Params) {
 
 type Note = { readonly number: number; readonly text: string; readonly at: string };
 
-/** The most notes that the kiosk keeps. A further note removes the oldest one. */
+/** The most notes that the kiosk keeps. If there is one more, the oldest is removed. */
 const NOTES_MAX = 100;
 const CHAPTERS = ['visitors', 'opening hours', 'coffee sold', 'complaints', 'lost umbrellas', 'outlook'];
 /** The approximate time to build one chapter of a report, in milliseconds. */
@@ -203,7 +206,7 @@ export const PHONE_ACTIONS: readonly Action[] = [
   },
 ];
 
-/** Returns a function that decides like the holder of the phone: after a moment, and against every third photo. */
+/** Creates a function that decides as the phone's holder would: after a moment, and against every third photo. */
 export function createHolder(pause: Pause): (request: ActionRequest) => Promise<Verdict> {
   let requests = 0;
   return async ({ signal }) => {
@@ -213,7 +216,7 @@ export function createHolder(pause: Pause): (request: ActionRequest) => Promise<
   };
 }
 
-/** Returns a position in a park. The position moves slowly with time. */
+/** Returns a position in a park, which moves slowly with time. */
 function position(digits: number) {
   const round = (degrees: number): number => Number(degrees.toFixed(digits));
   const turn = Date.now() / 600_000;
@@ -238,7 +241,7 @@ const PAGES_IN_TRAY = 6;
 /** The approximate time to print one page, in milliseconds. */
 const PAGE_MS = 700;
 
-/** Returns the actions of bob's printer: it prints one page at a time, and an empty tray fails one command. */
+/** Returns the actions of bob's printer. It prints one page at a time. If its tray is empty, the next command fails. */
 export function printerActions(pause: Pause): readonly Action[] {
   let tray = PAGES_IN_TRAY;
   return [
@@ -298,8 +301,8 @@ export class WorkerPool implements DemoPlace {
   }
 
   /**
-   * Waits for an idle worker, assigns the task to it and runs `work`. Settles like `work`. Rejects with the signal's
-   * reason if the signal is aborted before a worker is idle; `work` is then not called.
+   * Waits for an idle worker, assigns the task to it, and calls `work`. Settles like `work`. If the signal is aborted
+   * before a worker is idle, rejects with the signal's reason without calling `work`.
    */
   async run<T>(task: WorkerTask, work: () => Promise<T>): Promise<T> {
     const worker = await this.#assign(task);
@@ -312,8 +315,8 @@ export class WorkerPool implements DemoPlace {
   }
 
   /**
-   * Drains the oldest window: assigns no more tasks to it, waits until it has none, awaits `rest`, and replaces it with
-   * a new window. Does nothing if all windows drain. Rejects if `rest` rejects; the window is then still draining.
+   * Drains the oldest window: assigns it no more tasks, waits until it has none, waits for `rest`, and replaces it by a
+   * new window. Does nothing if all windows are draining. Rejects if `rest` rejects; the window is then still draining.
    */
   async renew(rest: () => Promise<void>): Promise<void> {
     const old = this.#desks.find(({ draining }) => !draining);
@@ -331,7 +334,7 @@ export class WorkerPool implements DemoPlace {
     return openDesk(++this.#opened, this.#workersInEach);
   }
 
-  /** Waits for an idle worker, and sets its `taskId` as soon as it is found, so that no other task gets the worker. */
+  /** Waits for an idle worker. Sets its `taskId` at once, so that no other task gets the worker. */
   #assign({ taskId, signal }: WorkerTask): Promise<Worker> {
     const { promise, resolve, reject } = Promise.withResolvers<Worker>();
     const take = (worker: Worker): void => {
@@ -380,7 +383,7 @@ type Worker = {
   tasksDone: number;
 };
 
-/** A window of workers. `emptied` is called when the window is draining and its last task ends. */
+/** A window of workers. `emptied`: called when the window is draining and its last task ends. */
 type Desk = {
   readonly windowId: string;
   readonly workers: readonly Worker[];
@@ -396,7 +399,7 @@ function openDesk(number: number, workers: number): Desk {
   return { windowId, workers: Array.from({ length: workers }, worker), draining: false, emptied() {} };
 }
 
-/** Resolves when a draining window has no tasks. */
+/** Resolves when a draining window has no tasks left. */
 function emptied(desk: Desk): Promise<void> {
   if (isEmpty(desk)) return Promise.resolve();
   return new Promise((resolve) => (desk.emptied = resolve));
@@ -406,7 +409,10 @@ function isEmpty({ workers }: Desk): boolean {
   return workers.every(({ taskId }) => taskId === null);
 }
 
-/** Returns the contexts of a window. In a draining window, idle workers are left out, which closes their contexts. */
+/**
+ * Returns the contexts of a window. In a draining window idle workers are left out, so that the relay closes their
+ * contexts.
+ */
 function deskContexts({ draining, workers }: Desk): readonly ReportedContext[] {
   return workers.filter(({ taskId }) => !draining || taskId !== null).map(contextOf);
 }
@@ -422,20 +428,20 @@ function contextOf({ contextId, windowId, taskId, tasksDone }: Worker): Reported
   return { contextId, status, ownership: 'worker', windowId, taskId, title: 'Report builder', metadata };
 }
 
-/** The current contexts and windows of a client, for its report. */
+/** The contexts and windows that a client reports now. */
 export interface DemoPlace {
   contexts(): readonly ReportedContext[];
   windows(): readonly ReportedWindow[];
-  /** Sets the one listener that is called after each change. A later call replaces it. */
+  /** Sets the listener that is called after each change. A later call replaces it. */
   onChange(listener: () => void): void;
 }
 
-/** Returns a place that never changes: these contexts and no windows. */
+/** Returns contexts that never change, without windows. */
 export function stillPlace(contexts: readonly ReportedContext[]): DemoPlace {
   return { contexts: () => contexts, windows: () => [], onChange() {} };
 }
 
-/** Returns a window to report: by default an open, ordinary window of the user. `more` overrides the defaults. */
+/** Returns a window for a report: an open, ordinary window of the user by default. `more`: overrides the defaults. */
 function windowOf(windowId: string, more: Partial<ReportedWindow> = {}): ReportedWindow {
   const looks = { focused: false, type: 'normal', state: 'normal', incognito: false, tabCount: 1 } as const;
   return { windowId, ownership: 'user-owned', ...looks, draining: false, status: 'open', ...more };
@@ -443,7 +449,7 @@ function windowOf(windowId: string, more: Partial<ReportedWindow> = {}): Reporte
 
 /** The approximate time between two replacements of a window of workers, in milliseconds. */
 const RENEW_EVERY_MS = 20_000;
-/** How long a window without tasks stays open, in milliseconds. */
+/** How long a window without tasks stays open before it is replaced, in milliseconds. */
 const LINGER_MS = 3_000;
 const HALL = 'hall';
 
@@ -457,10 +463,7 @@ export function kioskPlace(pool: WorkerPool): DemoPlace {
   };
 }
 
-/**
- * Replaces the windows of workers one after the other: drains a window and opens a new one. Programs do this to bound
- * the memory that their windows leak.
- */
+/** Replaces the windows of workers one after the other. Real programs do this because their windows leak memory. */
 export async function renewDesks(pool: WorkerPool, pause: Pause, signal: AbortSignal): Promise<never> {
   for (;;) {
     await pause(roughly(RENEW_EVERY_MS), signal);

@@ -1,9 +1,12 @@
-/** Runs the task board, an application in its own process, which reaches callboard only through the control server. */
+/** Runs the task board: an application in its own process that uses callboard only through the control server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTasks, startBoardServer, SITE_ID } from './pages.ts';
 import { joinDemo, type Open, type Viewers } from './part-process.ts';
 
-/** The address and token of the host library's local HTTP server, which this program uses without that library. */
+/**
+ * The address and token of the control server, the local HTTP server of the host library. This program does not use
+ * that library itself.
+ */
 type Control = { readonly url: string; readonly token: string };
 
 /** The site's definition: the events that viewers may receive and the actions that they may invoke. */
@@ -14,7 +17,7 @@ const DEFINITION = {
   capability_profile: { action_invocation: true, sharing: false },
 };
 
-/** Asks the control server for something. Resolves with whether it was accepted; never rejects. */
+/** Sends a request to the control server. Resolves with whether it was accepted. Never rejects. */
 async function ask({ url, token }: Control, ...[method, path, body]: readonly [string, string, object]) {
   try {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -25,7 +28,9 @@ async function ask({ url, token }: Control, ...[method, path, body]: readonly [s
   }
 }
 
-/** The pause between two attempts to define the site, in milliseconds. The program tries until the relay accepts. */
+/**
+ * How long to wait between two attempts to define the site, in milliseconds. The program tries until the relay accepts.
+ */
 const RETRY_MS = 500;
 
 const tasks = createTasks();
@@ -33,7 +38,8 @@ let opened: Open | null = null;
 let viewers: Viewers | null = null;
 
 function changed(reason: string, id: string): void {
-  // Viewers then read the tasks. A lost event does no harm: they also read all tasks whenever their streams reconnect.
+  // On this event, viewers read the tasks again. They also do so when their streams reconnect, so a lost event does no
+  // harm.
   const event = { name: 'site_changed', data: { reason, id } };
   if (opened) void ask(opened.control, 'POST', `/sites/${SITE_ID}/events`, event);
 }

@@ -1,4 +1,4 @@
-/** Starts the task board, connects it with the relay as the host of its site, and opens a session for each viewer. */
+/** Starts the task board, connects it to the relay as a site, and opens a session for each viewer. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Log } from '../src/core/ports.ts';
@@ -16,10 +16,13 @@ type BoardOptions = {
   readonly everyMs: number | null;
 };
 
-/** A page. With `#auto` appended to its address, each viewer in it tries to finish a task from time to time. */
+/**
+ * A page of the board. If `#auto` is appended to its address, each viewer in it tries to finish a task from time to
+ * time.
+ */
 export type BoardPage = { readonly name: string; readonly url: string };
 
-/** The lifetime of a session, in seconds: a day, the longest that the relay allows. */
+/** The lifetime of a session, in seconds: a day, which is the longest that the relay permits. */
 const SESSION_SECONDS = 24 * 3600;
 const VIEWERS = [
   { name: 'editor', may: 'may finish tasks', actions: ['task.finish'] },
@@ -28,7 +31,10 @@ const VIEWERS = [
 
 export type Board = Awaited<ReturnType<typeof startBoard>>;
 
-/** Starts the board's application in a separate process. Disposal also ends everything that `join` started. */
+/**
+ * Starts the board's application in its own process. Disposing of the result ends it, and everything that `join`
+ * started.
+ */
 export async function startBoard({ env, log, everyMs }: BoardOptions) {
   const listening = Promise.withResolvers<{ readonly origin: string; readonly key: string }>();
   const defined = Promise.withResolvers<void>();
@@ -47,7 +53,7 @@ export async function startBoard({ env, log, everyMs }: BoardOptions) {
   });
   starting.defer(() => app.end());
   const ended = app.ended.then(() => Promise.reject(new Error('The board ended.')));
-  // The board may also end when nothing awaits `ended`. Its rejection must not crash the demo then.
+  // The process may end when nothing awaits `ended`. Its rejection must not crash the demo.
   ended.catch(() => {});
   const { origin, key } = await Promise.race([listening.promise, ended]);
   const parts = starting.move();
@@ -55,8 +61,8 @@ export async function startBoard({ env, log, everyMs }: BoardOptions) {
     /** The origin of the board's pages, which the relay must allow. */
     origin,
     /**
-     * Hosts the board at this relay and creates two viewers: `editor`, who may finish tasks, and `reader`, who may only
-     * read. Resolves when their pages are served, and the page `all`, which shows both. May be called once.
+     * Hosts the board at this relay, and creates two viewers: `editor`, who may finish tasks, and `reader`, who may
+     * only read. Resolves with their pages and the page `all`, which shows both. Call it only once.
      */
     async join(relay: Pick<Relay, 'url' | 'token'>): Promise<readonly BoardPage[]> {
       const apiToken = randomBytes(24).toString('base64url');
@@ -75,7 +81,7 @@ export async function startBoard({ env, log, everyMs }: BoardOptions) {
 
 const OPENED = z.object({ session_id: z.string(), token: z.string() });
 
-/** Opens a session of the viewer's own, as the owner of the site. */
+/** Opens a session for one viewer, in the name of the site's owner. */
 async function openSession(
   relay: Pick<Relay, 'url' | 'token'>,
   { name, may, actions }: (typeof VIEWERS)[number],
@@ -98,7 +104,9 @@ type BoardHostOptions = {
   readonly apiToken: string;
 };
 
-/** Connects the application with the relay: a link to the relay, and the control server that the application calls. */
+/**
+ * Connects the application to the relay: opens a link to the relay, and the control server that the application calls.
+ */
 async function startBoardHost({ relay, appUrl, apiToken }: BoardHostOptions) {
   const token = randomBytes(24).toString('base64url');
   const { userId, ...client } = HOST;
@@ -122,7 +130,7 @@ async function startBoardHost({ relay, appUrl, apiToken }: BoardHostOptions) {
       return answer;
     },
   );
-  // This action is advertised, but is not among the site's actions, so no viewer may invoke it.
+  // The client advertises this action, but the site does not list it, so no viewer can invoke it.
   runtime.handle('task.clear', { summary: 'Empties the board.' }, () => {
     throw new ActionError('The board may not be emptied.');
   });

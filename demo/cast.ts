@@ -2,9 +2,9 @@
 import type { RuntimeOptions } from '../src/clients/runtime/index.ts';
 
 /**
- * How a client behaves. `deploys`: from time to time its process leaves, and a new process follows it. `drops`: its
- * socket breaks from time to time, and it resumes. `sleeps`: it disconnects and reconnects as a new instance. `falls`:
- * its process exits without closing its link.
+ * How a client behaves. `deploys`: from time to time its process leaves, and a new process replaces it. `drops`: its
+ * socket breaks from time to time, and it reconnects as the same instance. `sleeps`: it disconnects and reconnects as a
+ * new instance. `falls`: its process exits without closing its link.
  */
 export type Habit = 'deploys' | 'drops' | 'sleeps' | 'falls';
 

@@ -1,4 +1,4 @@
-/** Runs one client in a process that the demo starts with `fork`. Its configuration arrives as messages. */
+/** Runs one client of the demo in its own process. Its configuration arrives as messages of the parent process. */
 import { WebSocket } from 'ws';
 import {
   createRuntime,
@@ -27,9 +27,9 @@ import { pauseAt, roughly, type Pause } from './pause.ts';
 const NETWORK_LASTS_MS = 14_000;
 /** The approximate time for which a client that sleeps is connected, in milliseconds. */
 const AWAKE_MS = 16_000;
-/** The approximate time for which a client that sleeps is disconnected, in milliseconds. */
+/** The approximate time for which a sleeping client is disconnected, in milliseconds. */
 const ASLEEP_MS = 7_000;
-/** The approximate time after which a client whose process falls exits, in milliseconds. */
+/** The approximate time after which a client with the habit `falls` exits, in milliseconds. */
 const FALLS_AFTER_MS = 45_000;
 /** How long running handlers may take before the process exits, in milliseconds. */
 const EXIT_MS = 1_500;
@@ -40,7 +40,7 @@ const stopping = new AbortController();
 let runtime: Runtime | null = null;
 let tokenWaiters: ((token: string) => void)[] = [];
 
-/** Requests a token from the demo. Called before each connection and each renewal. */
+/** Requests a token from the demo. Called before each connection and each token renewal. */
 function wantToken(): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   tokenWaiters.push(resolve);
@@ -57,11 +57,11 @@ function connect({ member, start, role }: Part): Runtime {
     clientId,
     clientType,
     ...(habit === 'drops' && { WebSocket: flakySocket(() => roughly(NETWORK_LASTS_MS) / start.tempo) }),
-    // Some actions of the demo fail on purpose; their callers see why.
+    // Errors are ignored, because some actions fail on purpose; their callers see the errors.
     onError() {},
     onStatus(status) {
       if (status.state === 'connected') send({ type: 'connected' });
-      // The relay has closed the link for good, for example because another instance has replaced this one.
+      // The relay has closed the link permanently, for example because another instance has replaced this one.
       else if (status.state === 'closed' && status.reason !== 'client_closed') void leave();
     },
   });
@@ -130,12 +130,14 @@ const send = joinDemo(
   () => void leave(),
 );
 
-/** A client's actions with its local checks, its reported contexts, and its background work. */
+/**
+ * What a client does: its actions and local checks, the contexts and windows that it reports, and its background work.
+ */
 type Role = {
   readonly can: Pick<RuntimeOptions, 'actions' | 'authorize' | 'approve' | 'metadata'>;
   /** The contexts and windows that the client reports. */
   readonly place?: DemoPlace;
-  /** Does the client's background work until the signal is aborted, and then rejects with an AbortError. */
+  /** Does the client's background work. When the signal is aborted, rejects with an AbortError. */
   readonly life?: (signal: AbortSignal) => Promise<never>;
 };
 
@@ -180,7 +182,7 @@ function roleOf(clientId: string, pause: Pause): Role {
 }
 
 /**
- * Returns a WebSocket class that imitates an unreliable network. Each socket is terminated without a close frame,
+ * Creates a WebSocket class that imitates an unreliable network: each socket is terminated without a close frame,
  * `livesMs()` milliseconds after its creation.
  */
 function flakySocket(livesMs: () => number): SocketConstructor {

@@ -1,6 +1,6 @@
 /**
- * Runs the demo: a relay, its clients, their traffic, the web page and the task board. Prints a greeting and the
- * relay's status, and finds and starts a browser.
+ * Runs the demo: a relay, its clients, their traffic, a web page in a browser, and the task board. Prints a greeting
+ * and the status.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -29,13 +29,16 @@ import { startTraffic } from './traffic.ts';
 
 export type DemoOptions = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Called with the reason if the data directory cannot be used; absent: the demo then fails. */
+  /** Called with the reason if the data directory cannot be used. Absent: the demo then fails. */
   readonly onDataUnusable?: (reason: string) => void;
-  /** The configuration of the relay, which listens on its host and port. */
+  /** The configuration of the relay. */
   readonly config: Config;
   /** Returns the shell command that runs `callboard` with these words. */
   readonly callboard: (...words: readonly string[]) => string;
-  /** Returns the shell command that prints another sign-in link for the relay at this address; null: there is none. */
+  /**
+   * Returns the shell command that prints another sign-in link for the relay at this address. Null if there is no such
+   * command.
+   */
   readonly signInLine: ((url: string) => string) | null;
   readonly print: (text: string) => void;
   /** Resolves when the demo must end. */
@@ -44,17 +47,17 @@ export type DemoOptions = {
   readonly onRelay?: (callboard: Callboard, log: Log) => void;
   /** The number of scenes per second, by default PACE. All other delays scale with it. */
   readonly pace?: number;
-  /** The Chromium to start; null starts none. When absent, the demo looks for one. */
+  /** The path of the Chromium to start; null: none is started. Absent: the demo looks for one. */
   readonly browser?: string | null;
 };
 
-/** The default number of scenes per second: slow enough to read along. */
+/** The default number of scenes per second. It is slow enough to follow. */
 export const PACE = 2;
 /** The interval at which the demo prints its status, in milliseconds at the default pace. */
 const STATUS_MS = 10_000;
-/** The interval at which the demo replaces a client by a new instance, in milliseconds at the default pace. */
+/** How often the demo replaces a client by a new instance, in milliseconds at the default pace. */
 const DEPLOY_MS = 30_000;
-/** The interval at which the demo adds a task to the board, in milliseconds at the default pace. */
+/** How often the demo adds a task to the board, in milliseconds at the default pace. */
 const BOARD_TASK_MS = 20_000;
 /** How long the demo waits for its clients before it makes the first call, in milliseconds. */
 const CLIENTS_WAIT_MS = 5_000;
@@ -64,8 +67,8 @@ const DRAIN_MS = 2_000;
 const TOKEN_SECONDS = 3600;
 
 /**
- * Runs a relay in this process, clients in separate processes and a page in a browser, and makes calls until `stopped`
- * resolves. Resolves when all that it started has ended. Rejects if a part cannot start, for example with the error of
+ * Runs a relay in this process, clients in other processes and a page in a browser, and makes calls until `stopped`
+ * resolves. Resolves when everything has ended. Rejects if a part cannot be started, for example with the error of
  * `listen`.
  */
 export async function runDemo(options: DemoOptions): Promise<void> {
@@ -73,7 +76,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const tempo = pace / PACE;
   const config = demoConfig(options.config);
   const log = createLog({ level: config.logLevel, secrets: secretsIn(config) });
-  // The parts end in reverse order: calls first, the relay last.
+  // The parts are disposed of in reverse order: the calls first, and the relay last.
   await using parts = new AsyncDisposableStack();
   const pageServer = parts.use(await startPageServer());
   const ownEnv = withoutSettings(env);
@@ -90,7 +93,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   if (page.kind === 'browser') parts.use(new Keeper(() => startBrowser(page.program, pageServer.url)));
   const clients = CAST.map((member) => parts.use(startMember(member, stage)));
   parts.defer(() => callboard.drain(DRAIN_MS));
-  // The parts end in reverse order, so the board closes its link before the relay drains.
+  // Added after the relay, so that the board closes its link before the relay drains.
   parts.defer(() => board[Symbol.asyncDispose]());
   const boardPages = page.kind === 'unbuilt' ? [] : await joinBoard(board, options, stage);
   const watched = boardPages.find(({ name }) => name === 'all');
@@ -112,16 +115,16 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 type DemoConfig = Config & { readonly adminToken: string; readonly secret: string };
 
 /**
- * Returns the configuration with credentials for this run. Generated ones are used as they are. Configured ones get a
- * further admin token, so that none of them is printed, and a secret if there is none, so that the demo can sign
- * tokens.
+ * Returns the configuration with credentials for this run. Generated credentials are used as they are. To configured
+ * ones a further admin token is added, so that none of them is printed, and a secret if there is none, so that the demo
+ * can sign tokens.
  */
 function demoConfig(config: Config): DemoConfig {
   const made = randomBytes(24).toString('base64url');
   const adminToken = config.generated ? (config.auth.adminTokens[0] ?? made) : made;
   const secret = config.auth.secret ?? randomBytes(32).toString('base64url');
   const adminTokens = [...new Set([...config.auth.adminTokens, adminToken])];
-  // The pages of the demo speak to the relay without TLS.
+  // The demo's pages use the relay without TLS.
   return { ...config, tls: null, auth: { ...config.auth, adminTokens, secret }, adminToken, secret };
 }
 
@@ -131,7 +134,7 @@ function tokensOf({ secret, auth }: DemoConfig): Relay['token'] {
     signToken({ secret, user, scopes, ttlSeconds: TOKEN_SECONDS, now: Date.now(), issuer, audience });
 }
 
-/** Returns the environment of child processes: without the relay's settings, which include its credentials. */
+/** Returns the environment for child processes: without the relay's settings, because they include its credentials. */
 function withoutSettings(env: DemoOptions['env']): DemoOptions['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLBOARD_')));
 }
@@ -146,7 +149,9 @@ async function planPage({ env, browser }: DemoOptions, relay: Relay, server: Pag
   return { kind: 'browser', program };
 }
 
-/** Returns the board's pages; none if the board fails, which does not end the demo, or if the demo is stopped. */
+/**
+ * Returns the board's pages. Returns none if the board fails, which does not end the demo, or if the demo is stopped.
+ */
 async function joinBoard(
   board: Board,
   { stopped }: DemoOptions,
@@ -172,7 +177,7 @@ function startMember(member: CastMember, stage: MemberStage): Keeper<ClientRun> 
   return keeper;
 }
 
-/** One run of a client. `connected` resolves after the client's first `welcome`; it may never resolve. */
+/** One run of a client. `connected`: resolves after the client's first `welcome`, which may never come. */
 type ClientRun = SupervisedRun & { readonly connected: Promise<void> };
 
 /** Starts one client of the cast in a separate process. */
@@ -194,7 +199,7 @@ function startClient({ userId, clientId }: CastMember, { relay, tempo, env, log 
   return { ...part, connected };
 }
 
-/** Replaces the client from time to time until the keeper is closed. */
+/** Replaces the client from time to time, until the keeper is closed. */
 async function deploy(keeper: Keeper<ClientRun>, tempo: number): Promise<void> {
   const pause = pauseAt(tempo);
   const due = (): Promise<boolean> =>
@@ -207,7 +212,10 @@ async function deploy(keeper: Keeper<ClientRun>, tempo: number): Promise<void> {
 
 // Writes the text that explains the running demo to its user.
 
-/** How carol's page runs: in a browser, opened by the user, or not at all because the library is not built. */
+/**
+ * How carol's page runs: in a browser that the demo starts, in a browser that the user opens, or not at all because the
+ * browser library is not built.
+ */
 type PagePlan =
   | { readonly kind: 'browser'; readonly program: string }
   | { readonly kind: 'by-hand'; readonly why: string; readonly url: string }
@@ -220,7 +228,10 @@ const EVENTS = 'subscription { connectionEvents { change cause at connection { u
 /** The user of the token that the greeting prints. */
 const SHELL_USER = 'bob';
 
-/** What the greeting shows. `code` signs in to the GraphQL editor once, and `consoleCode` to the console once. */
+/**
+ * The content of the greeting. `code`: signs in to the GraphQL editor once. `consoleCode`: signs in to the console
+ * once.
+ */
 type Shown = Pick<DemoOptions, 'callboard' | 'signInLine'> & {
   readonly page: PagePlan;
   readonly board: readonly BoardPage[];
@@ -285,7 +296,7 @@ function row({ userId, clientId, clientType }: Omit<CastMember, 'habit' | 'about
   return `  ${userId.padEnd(6)} ${clientId.padEnd(12)} ${clientType.padEnd(8)} ${about}`;
 }
 
-/** Returns rows for the board's host and its pages. A person who opens a page needs no credential of the relay. */
+/** Returns rows about the board's host and its pages. A person who opens a page needs no credentials of the relay. */
 function boardRows(board: readonly BoardPage[], page: PagePlan): readonly string[] {
   if (board.length === 0) return [];
   const viewers = page.kind === 'browser' ? 'both are in a real page; open one too' : 'open it';
@@ -316,7 +327,7 @@ async function printStatus({ relay, everyMs, print, signal }: StatusOptions): Pr
   }
 }
 
-/** Reads the state as an operator would: with the admin client and from the metrics. */
+/** Reads the state as an operator would: with the admin client, and from the metrics. */
 async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Promise<string> {
   const stoppable: typeof fetch = (to, init) => fetch(to, { ...init, signal });
   const admin = createAdmin({ url, token: adminToken, retries: 0, fetch: stoppable });
@@ -347,7 +358,7 @@ async function readStatus({ url, adminToken }: Relay, signal: AbortSignal): Prom
   ].join(' | ');
 }
 
-/** Returns the sum of the samples whose lines begin with `prefix`. */
+/** Returns the sum of the metric samples whose lines begin with `prefix`. */
 function total(metrics: string, prefix: string): number {
   const lines = metrics.split('\n').filter((line) => line.startsWith(prefix));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
@@ -373,11 +384,11 @@ const ARGS = [
   '--disable-sync',
   '--disable-breakpad',
   '--disable-dev-shm-usage',
-  // The browser ends when this pipe closes, so it cannot outlive the demo, not even after a crash.
+  // The browser exits when this pipe closes. So it cannot outlive the demo, even after a crash.
   '--remote-debugging-pipe',
 ];
 
-/** Returns the path of the first Chromium in `path` or in the usual folders; null when there is none. */
+/** Returns the path of the first Chromium in `path` or in the usual folders; null if there is none. */
 export function findBrowser(path: string | undefined): string | null {
   const folders = [...(path ?? '').split(delimiter).filter((folder) => folder !== ''), ...PLACES];
   const files = folders.flatMap((folder) => [...NAMES, ...MAC_NAMES].map((name) => join(folder, name)));
@@ -388,7 +399,7 @@ export function findBrowser(path: string | undefined): string | null {
 function startBrowser(program: string, url: string): SupervisedRun {
   const profile = mkdtempSync(join(tmpdir(), 'callboard-demo-'));
   const args = [...ARGS, `--user-data-dir=${profile}`, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), url];
-  // The browser gets its own process group, so that Ctrl-C reaches only the demo, which then ends the browser.
+  // The browser has its own process group, so that Ctrl-C reaches only the demo, which then ends the browser.
   const detached = process.platform !== 'win32';
   const child = spawn(program, args, { detached, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   for (const pipe of child.stdio) pipe?.on('error', () => {});

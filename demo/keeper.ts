@@ -1,10 +1,10 @@
-/** Supervises a program: starts it again when it ends. */
+/** Supervises a program: starts it again whenever it ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One run of a supervised program. `end` asks the program to stop, kills it if necessary, and never rejects. */
+/** One run of a supervised program. `end`: asks the program to stop, and kills it if it does not. Never rejects. */
 export type SupervisedRun = { readonly ended: Promise<void>; end(): Promise<void> };
 
-/** The clock of a Keeper. Times are milliseconds. `sleep` rejects when the signal is aborted. */
+/** The clock of a Keeper, in milliseconds. `sleep` rejects when the signal is aborted. */
 export type KeeperClock = { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
 
 const systemClock: KeeperClock = {
@@ -12,20 +12,20 @@ const systemClock: KeeperClock = {
   sleep: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
-/** The pause before the restart after a long run, in milliseconds. Each short run in a row doubles it. */
+/** The delay before the restart after a long run, in milliseconds. Each further short run doubles it. */
 const BACKOFF_BASE_MS = 500;
-/** The longest pause before a restart, in milliseconds. */
+/** The longest delay before a restart, in milliseconds. */
 const BACKOFF_CAP_MS = 30_000;
-/** The time, in milliseconds, after which a run resets the backoff. */
+/** After a run of at least this time, in milliseconds, the backoff begins again. */
 const STABLE_MS = 10_000;
 
-/** Keeps one run going. A run that ends by itself is started again, with exponential backoff while runs stay short. */
+/** Keeps one run going. If a run ends by itself, another one is started, with exponential backoff after short runs. */
 export class Keeper<R extends SupervisedRun> implements AsyncDisposable {
   readonly #start: () => R;
   readonly #clock: KeeperClock;
   readonly #live = new Set<R>();
   readonly #closing = new AbortController();
-  /** The run that `replace` is ending. Its end does not trigger a restart, because `replace` starts the next run. */
+  /** The run that `replace` is ending. Its end causes no restart, because `replace` starts the next run. */
   #leaving: R | null = null;
   #short = 0;
   #current: R;
@@ -40,14 +40,14 @@ export class Keeper<R extends SupervisedRun> implements AsyncDisposable {
     return this.#current;
   }
 
-  /** A signal that is aborted when the keeper is closed and starts no more runs. */
+  /** A signal that is aborted when the keeper is closed. From then on it starts no more runs. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
   /**
-   * Ends the current run and starts another one when it has ended. A run that shuts down gracefully leaves its queued
-   * commands to the next one. Resolves when the new run has started. Does nothing if no run is live, or after disposal.
+   * Ends the current run, and starts another one after its end. If a run shuts down gracefully, the next run gets its
+   * queued commands. Resolves when the new run has started. Does nothing if no run is live, or after disposal.
    */
   async replace(): Promise<void> {
     const old = this.#current;

@@ -1,7 +1,4 @@
-/**
- * Writes and serves the web pages of the demo: carol's page, and the pages of the task board, with its tasks, which are
- * kept in memory.
- */
+/** Serves the demo's web pages: carol's page, and the pages and tasks of the task board. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { PAGE } from './cast.ts';
@@ -11,8 +8,8 @@ import { connectUrl } from './relay.ts';
 export const SITE_ID = 'board';
 
 /**
- * Serves pages on a free port of this machine, like an application's own server. `answer` answers each request. `key`
- * is a secret in the addresses of the pages, because anyone who can open a page can get its token.
+ * Serves pages on a free port of this machine, as an application's own server would. `answer`: answers each request.
+ * `key`: a secret in the addresses of the pages, because anyone who can open a page gets its token.
  */
 async function servePages(
   answer: (request: IncomingMessage, response: ServerResponse, key: string) => void | Promise<void>,
@@ -33,7 +30,7 @@ async function servePages(
   await listening;
   const address = server.address();
   return {
-    /** The origin that the relay must allow. */
+    /** The origin of the pages, which the relay must allow. */
     origin: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`,
     key,
     async [Symbol.asyncDispose](): Promise<void> {
@@ -45,7 +42,7 @@ async function servePages(
   };
 }
 
-/** Sends a text as an answer. */
+/** Sends a text as a response. */
 function send(response: ServerResponse, type: string, text: string): void {
   response.writeHead(200, { 'content-type': type }).end(text);
 }
@@ -76,7 +73,7 @@ const STYLE = `body { font: 17px/1.6 system-ui, sans-serif; max-width: 40rem; ma
 
 type Page = { readonly title: string; readonly style: string; readonly body: string; readonly script: string };
 
-/** Returns a whole page. `script` is a module that runs after the body. */
+/** Returns a complete HTML page. `script`: a module that runs after the body. */
 function html({ title, style, body, script }: Page): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title}</title>
@@ -93,14 +90,14 @@ ${script}
 `;
 }
 
-/** Returns JSON that is a JavaScript literal and is safe inside a script element, because it contains no `<`. */
+/** Returns the value as a JavaScript literal that is safe inside a script element, because it contains no `<`. */
 function literal(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }
 
-// Writes the web page that is carol's client in the demo.
+// The page that is carol's client in the demo.
 
-/** Returns carol's page: an ordinary web page that imports the relay's browser library and becomes a client. */
+/** Returns carol's page: an ordinary web page that imports the relay's browser library and connects as a client. */
 function pageHtml(relayUrl: string): string {
   return html({
     title: "Carol's reading list",
@@ -160,7 +157,10 @@ const actions = [
   },
 ];`;
 
-/** JavaScript for the browser. It reports the page's window, as far as a page can see it, and the page's own tab. */
+/**
+ * JavaScript for the browser. It reports the page's window, as far as a page can know it, and the page's tab as a
+ * context.
+ */
 const PLACE = `const windowId = 'window-' + crypto.randomUUID().slice(0, 8);
 const contextId = newContextId();
 
@@ -215,9 +215,9 @@ ${PLACE}
 runtime.connect();`;
 }
 
-// Writes the pages of the task board.
+// The pages of the task board.
 
-/** Returns a viewer's page: an ordinary page of the application that receives change events through the relay. */
+/** Returns a viewer's page: an ordinary page of the application that receives events through the relay. */
 function boardHtml(relayUrl: string, { name, may, sessionId, token }: Viewer): string {
   return html({
     title: `Task board (${name})`,
@@ -234,7 +234,7 @@ show(new CooperativeSiteBrowserClient(${literal({ url: relayUrl, sessionId, toke
   });
 }
 
-/** Returns a page that shows all viewers' pages side by side in frames. */
+/** Returns a page that shows the pages of all viewers side by side. */
 function allHtml(viewers: readonly Viewer[]): string {
   return html({
     title: 'Task board',
@@ -248,7 +248,7 @@ function allHtml(viewers: readonly Viewer[]): string {
   });
 }
 
-/** JavaScript for the browser. With `#auto` in its address, the page finishes a task from time to time. */
+/** JavaScript for the browser. If the address ends with `#auto`, the page finishes a task from time to time. */
 const SCRIPT = `const byId = (id) => document.getElementById(id);
 const AUTO_MS = 6000;
 
@@ -306,12 +306,12 @@ type BoardServerOptions = {
   readonly tasks: Tasks;
   /** Returns the viewers; null until their sessions are open. */
   viewers(): Viewers | null;
-  /** Returns the bearer token required for changing tasks; null while they cannot be changed. */
+  /** Returns the bearer token for changing tasks; null while tasks cannot be changed. */
   apiToken(): string | null;
   changed(reason: string, id: string): void;
 };
 
-/** Serves pages and tasks for viewers, and an authenticated API to change tasks. */
+/** Serves pages and tasks to viewers, and an API with a token to change tasks. */
 export function startBoardServer(options: BoardServerOptions) {
   return servePages((request, response, key) => {
     const { method, url = '' } = request;
@@ -359,19 +359,22 @@ const TITLES = [
   'Feed the cat',
   'Find the other glove',
 ];
-/** The most tasks that may be open at once. */
+/** The most open tasks. */
 const OPEN_MAX = 6;
-/** The number of tasks above which finished ones are removed. */
+/** If there are more tasks than this, finished ones are removed. */
 const KEPT_MAX = 12;
 
 type Tasks = ReturnType<typeof createTasks>;
 
-/** Creates the board's tasks. Only the application holds them; the relay does not. */
+/** Creates the board's tasks. They are only in the memory of the application, and not at the relay. */
 export function createTasks() {
   const tasks = new Map<string, Task>();
   let made = 0;
 
-  /** Adds a task; returns null if too many are open. Above KEPT_MAX tasks, the oldest finished ones are removed. */
+  /**
+   * Adds a task. Returns null if too many are open. If there are more than KEPT_MAX tasks, removes the oldest finished
+   * ones.
+   */
   function add(): Task | null {
     const open = [...tasks.values()].filter(({ done }) => !done);
     if (open.length >= OPEN_MAX) return null;
@@ -386,7 +389,7 @@ export function createTasks() {
   return {
     list: (): readonly Task[] => [...tasks.values()],
     add,
-    /** Finishes a task; returns null if there is no such task. Finishing it again changes nothing. */
+    /** Finishes a task. Returns null if there is no such task. Finishing it again changes nothing. */
     finish(id: string): Task | null {
       const task = tasks.get(id);
       if (!task) return null;

@@ -1,4 +1,4 @@
-/** Runs a part of the demo in a process, with checked messages in both directions. */
+/** Runs a part of the demo in its own process, and checks the messages in both directions. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import { z } from 'zod';
@@ -7,8 +7,8 @@ import type { Log } from '../src/core/ports.ts';
 const VIEWER = z.object({ name: z.string(), may: z.string(), sessionId: z.string(), token: z.string() });
 
 /**
- * The messages from the demo to its parts. A client gets `start`, whose `clientId` names a member of CAST, and `token`.
- * The board gets `open`, with the address of the control server, and `viewers`, with the address of their relay.
+ * The messages from the demo to its parts. A client gets `start`, whose `clientId` is in CAST, and `token`. The board
+ * gets `open`, with the address of the control server, and `viewers`, with the address of their relay.
  */
 const TO_PART = z.discriminatedUnion('type', [
   z.object({ type: z.literal('start'), url: z.string(), clientId: z.string(), tempo: z.number().positive() }),
@@ -16,7 +16,7 @@ const TO_PART = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('open'),
     control: z.object({ url: z.string(), token: z.string() }),
-    /** The bearer token required for changing tasks from outside. */
+    /** The bearer token for changing tasks from outside. */
     apiToken: z.string(),
     /** How often a task is added automatically, in milliseconds; null: never. */
     everyMs: z.number().positive().nullable(),
@@ -26,8 +26,8 @@ const TO_PART = z.discriminatedUnion('type', [
 ]);
 
 /**
- * The messages from the parts. A client is connected, or needs a token. The board is served, has defined its site, or
- * shows the pages of its viewers.
+ * The messages from the parts to the demo. A client reports that it is connected, or requests a token. The board
+ * reports that it is served, that it has defined its site, and that it shows its viewers' pages.
  */
 const FROM_PART = z.discriminatedUnion('type', [
   z.object({ type: z.literal('connected') }),
@@ -45,9 +45,9 @@ export type Viewer = z.infer<typeof VIEWER>;
 export type Viewers = Extract<MessageToPart, { type: 'viewers' }>;
 
 type PartOptions = {
-  /** The name of the program in this folder, without its extension. */
+  /** The name of the program's file in this folder, without extension. */
   readonly program: string;
-  /** What the program is, for the log. */
+  /** A description of the program, for the log. */
   readonly what: string;
   readonly about?: Readonly<Record<string, string>>;
   /** The environment of the process. */
@@ -58,12 +58,12 @@ type PartOptions = {
 
 /** How long a process may take to exit before it is killed, in milliseconds. */
 const EXIT_MS = 3_000;
-/** The number of characters at the end of a process's standard error that are logged when the process has ended. */
+/** How many characters from the end of a process's standard error are logged when the process has ended. */
 const STDERR_CHARS = 4_000;
 
-/** Starts a program of this folder in a separate process. Unknown messages of the process are ignored. */
+/** Starts a program of this folder in its own process. Ignores unknown messages from it. */
 export function startPart({ program, what, about, env, log, onMessage }: PartOptions) {
-  // The program has the extension of this file: `.ts` in a checkout, `.js` in the package.
+  // The program's file has the same extension as this file: `.ts` in a checkout, and `.js` in the package.
   const file = new URL(`./${program}${extname(import.meta.filename)}`, import.meta.url);
   const child = fork(file, [], { env: { ...env }, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   const { promise: ended, resolve } = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ export function startPart({ program, what, about, env, log, onMessage }: PartOpt
     const message = FROM_PART.safeParse(raw).data;
     if (message) onMessage(message);
   });
-  /** Sends a message. Errors are ignored: a process that is exiting does not need it. */
+  /** Sends a message. Errors are ignored, because a process that is exiting does not need the message. */
   const send = (message: MessageToPart): void => {
     if (child.connected) child.send(message, () => {});
   };
@@ -92,7 +92,7 @@ export function startPart({ program, what, about, env, log, onMessage }: PartOpt
   };
 }
 
-/** Waits for the end of a process that was asked to stop, and kills it if that takes too long. */
+/** Waits for the end of a process that was asked to stop. Kills it after EXIT_MS. */
 export async function endWithin(child: ChildProcess, ended: Promise<void>): Promise<void> {
   const timer = setTimeout(() => child.kill('SIGKILL'), EXIT_MS);
   await ended;
@@ -100,8 +100,8 @@ export async function endWithin(child: ChildProcess, ended: Promise<void>): Prom
 }
 
 /**
- * Joins this process to the demo that started it, and returns a function that sends messages to the demo. Calls `stop`
- * when the demo asks for it, or has ended.
+ * Connects this process to the demo that started it, and returns a function that sends messages to the demo. Calls
+ * `stop` when the demo requests it or has ended.
  */
 export function joinDemo(onMessage: (message: MessageToPart) => void, stop: () => void) {
   process.on('message', (raw) => {
@@ -110,7 +110,7 @@ export function joinDemo(onMessage: (message: MessageToPart) => void, stop: () =
     else if (message) onMessage(message);
   });
   process.on('disconnect', stop);
-  // Ctrl-C reaches the whole process group. This process ignores it, because the demo stops each process itself.
+  // Ctrl-C reaches the whole process group. It is ignored here, because the demo stops each process itself.
   process.on('SIGINT', () => {});
   return (message: MessageFromPart): void => {
     if (process.connected) process.send?.(message);

@@ -1,15 +1,15 @@
-/** Makes the pauses of the demo, which are shorter at a faster pace. */
+/** Makes the demo wait: at a faster pace, for shorter times. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits `ms` milliseconds divided by the demo's tempo. Rejects with an AbortError as soon as the signal is aborted. */
+/** Waits `ms` milliseconds divided by the tempo. If the signal is aborted, rejects at once with an AbortError. */
 export type Pause = (ms: number, signal?: AbortSignal) => Promise<void>;
 
-/** Returns a function that makes pauses at this tempo: 1 is the default speed, and 5 is five times as fast. */
+/** Creates a function that waits at this tempo: 1 is the default speed, and 5 is five times as fast. */
 export function pauseAt(tempo: number): Pause {
   return (ms, signal) => sleep(ms / tempo, undefined, signal ? { signal } : {});
 }
 
-/** Returns a random time from 75 to 125 percent of `ms`, so that the demo is not regular. */
+/** Returns a random time between 75 and 125 percent of `ms`, so that the demo is not regular. */
 export function roughly(ms: number): number {
   return ms * (0.75 + Math.random() / 2);
 }

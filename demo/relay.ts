@@ -1,8 +1,8 @@
-/** Where the relay of the demo is, and with which tokens its clients reach it. */
+/** Defines how the parts of the demo reach the relay: its address, and tokens for its users. */
 
 type Scope = 'connect' | 'invoke' | 'host';
 
-/** The relay as the parts of the demo use it: an address and credentials, as for any outside program. */
+/** The relay for the parts of the demo: an address and credentials, as an outside program would have them. */
 export type Relay = {
   /** The base address. */
   readonly url: string;

@@ -14,11 +14,11 @@ import { connectUrl, type Relay } from './relay.ts';
 
 type User = 'alice' | 'bob' | 'carol';
 
-/** What a scene may use. Its calls, pauses and requests end when `signal` is aborted. */
+/** What a scene can use. When `signal` is aborted, its calls, waits and requests end. */
 type SceneContext = {
   /** Returns the user's caller, over HTTP or over a link. */
   caller(userId: User): Caller;
-  /** Sends events of bob's turnstile. Rejects unless each was retained, now or earlier. */
+  /** Sends events of bob's turnstile. Rejects unless each of them is stored, now or earlier. */
   ingest(events: readonly object[]): Promise<void>;
   readonly pause: Pause;
   readonly signal: AbortSignal;
@@ -26,13 +26,13 @@ type SceneContext = {
   id(kind: string): string;
 };
 
-/** A short story of related calls. A scene may reject with a refusal. */
+/** A short story of related calls. A scene may reject with a refusal of the relay. */
 type Scene = (stage: SceneContext) => Promise<unknown>;
 
-/** Scenes, and how many times each is played in one round. */
+/** Scenes, and how often each of them is played in one round. */
 type Program = readonly (readonly [times: number, scene: Scene])[];
 
-/** Returns a function that creates scenes of one call to this client. The params are made anew for each call. */
+/** Creates a function that makes scenes with one call to this client. The params are made again for each call. */
 function callsOf(userId: User, clientId: string) {
   return (action: string, params?: () => object, options?: InvokeOptions): Scene =>
     ({ caller, signal }) =>
@@ -47,7 +47,7 @@ function pick<T>(first: T, ...others: readonly T[]): T {
 
 const ops = callsOf('alice', 'ops-console');
 const phone = callsOf('alice', 'phone');
-/** How long a call waits for the phone: at the default pace, longer than the phone's longest sleep. */
+/** How long a call waits for the phone: at the default pace, longer than the phone sleeps. */
 const UNTIL_AWAKE = { connectWithinMs: 30_000 };
 
 const echo: Scene = (stage) =>
@@ -70,14 +70,14 @@ const ALICE: Program = [
   [2, echo],
   [2, ops('host.load')],
   [1, ops('files.list')],
-  // Fails, because the handler throws.
+  // Fails because the handler throws.
   [1, ops('files.list', () => ({ folder: 'attic' }))],
   [1, ops('service.restart', () => ({ service: pick('web', 'mail'), seconds: 0.4 }))],
-  // Fails, because the console's own policy refuses it.
+  // Fails because the console's own policy refuses it.
   [1, ops('service.restart', () => ({ service: 'database' }))],
-  // Ends as `outcome_unknown` at its deadline. The late result arrives shortly after and is retained as evidence.
+  // Ends as `outcome_unknown` at its deadline. Its result arrives soon after and is kept as late evidence.
   [1, ops('service.restart', () => ({ service: 'web', seconds: 1.6 }), { respondWithinMs: 1000 })],
-  // Is refused, because the client does not advertise the action.
+  // Is refused because the client does not advertise the action.
   [1, ops('coffee.make', () => ({ strong: true }))],
   // Waits for the phone while it sleeps.
   [2, phone('location.read', () => ({ accuracy: pick('coarse', 'fine') }), UNTIL_AWAKE)],
@@ -85,7 +85,7 @@ const ALICE: Program = [
   [1, phone('location.read')],
   // Expires while the phone sleeps.
   [1, phone('location.read', () => ({}), { connectWithinMs: 1000 })],
-  // Needs an approval, which is sometimes refused.
+  // Needs approval, which is sometimes refused.
   [1, phone('photo.take', () => ({ subject: pick('the lake', 'a heron', 'my lunch') }), UNTIL_AWAKE)],
   [1, changeOfMind],
 ];
@@ -94,7 +94,7 @@ const ALICE: Program = [
 
 const kiosk = callsOf('bob', 'kiosk');
 const printer = callsOf('bob', 'printer');
-/** How long a call waits for its client: the kiosk usually reconnects, and the printer restarts, in less time. */
+/** How long a call waits for its client. In this time the kiosk usually reconnects, and the printer restarts. */
 const RECONNECT = { connectWithinMs: 5_000 };
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -102,7 +102,7 @@ const note = (): string => pick('Milk is out.', 'Closed on Monday.', 'Who left t
 
 /**
  * Makes three calls with one command id. The command runs once. The second call gets the result of the first one. The
- * third call is a conflict, because its params differ.
+ * third call is refused as a conflict, because its params differ.
  */
 const again: Scene = async (stage) => {
   const options = { ...RECONNECT, commandId: stage.id('note') };
@@ -117,7 +117,7 @@ const cancelledReport: Scene = async ({ caller, pause, signal }) => {
   return caller('bob').cancel(begun.handle, 'The report is no longer needed.');
 };
 
-/** Aborts the wait of a call. The command continues, and is awaited later by its id. */
+/** Aborts the wait for a call. The command continues, and is awaited later by its id. */
 const hungUp: Scene = async ({ caller, id, pause, signal }) => {
   const handle = { userId: 'bob', clientId: 'kiosk', commandId: id('report') };
   const hangUp = new AbortController();
@@ -127,11 +127,11 @@ const hungUp: Scene = async ({ caller, id, pause, signal }) => {
   return caller('bob').await(handle, { signal });
 };
 
-/** Makes two calls at once. The printer prints one page at a time, so it fails the other call with `lease_busy`. */
+/** Makes two calls at once. The printer prints one page at a time, so it refuses the other call with `lease_busy`. */
 const printTwo: Scene = (stage) =>
   Promise.allSettled(['Page one.', 'Page two.'].map((text) => printer('print.page', () => ({ text }))(stage)));
 
-/** Returns events of the turnstile at the door. It is not a client: it only sends events. */
+/** Returns events of the turnstile at the door. The turnstile is not a client: it only sends events. */
 function passages(id: (kind: string) => string): readonly object[] {
   const pass = () => ({
     message_id: id('passage'),
@@ -146,7 +146,9 @@ function passages(id: (kind: string) => string): readonly object[] {
 
 const visitors: Scene = ({ ingest, id }) => ingest(passages(id));
 
-/** Repeats events, like a device that got no answer. The relay counts the duplicates and does not retain them. */
+/**
+ * Sends events twice, as a device would that got no answer. The relay counts the duplicates and does not store them.
+ */
 const visitorsTwice: Scene = async ({ ingest, id, pause, signal }) => {
   const events = passages(id);
   await ingest(events);
@@ -157,11 +159,11 @@ const visitorsTwice: Scene = async ({ ingest, id, pause, signal }) => {
 const BOB: Program = [
   [2, kiosk('notes.add', () => ({ text: note() }), RECONNECT)],
   [1, kiosk('notes.list', () => ({ limit: 5 }))],
-  // Fails, because the kiosk checks the params against the schema that it advertises.
+  // Fails because the kiosk checks the params against the schema that it advertises.
   [1, kiosk('notes.add', () => ({ txt: 'Misspelt.' }))],
   [1, again],
   [2, kiosk('report.build', () => ({ day: today() }), RECONNECT)],
-  // Has a result so large that history stores it as a spilled payload.
+  // Has a result so large that history stores it in the spill store.
   [1, kiosk('report.build', () => ({ day: today(), table: true }), RECONNECT)],
   [1, cancelledReport],
   [1, hungUp],
@@ -211,7 +213,7 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
     playing.add(done);
   };
   const over = (async () => {
-    // Each round contains the whole program, so that every scene is played regularly.
+    // Each round plays every scene of the program, so that all scenes appear regularly.
     for (let round: Scene[] = []; ; await pauseAt(pace)(roughly(1000), signal)) {
       if (playing.size >= AT_ONCE) continue;
       if (round.length === 0) round = shuffled(PROGRAM);
@@ -228,7 +230,7 @@ export function startTraffic(options: TrafficOptions): AsyncDisposable {
   };
 }
 
-/** Creates the callers of the users: alice's over HTTP, the others' over links. */
+/** Creates the callers of the users: alice's over HTTP, and the others' over links. */
 function createCallers({ url, token }: Relay): Readonly<Record<User, Caller>> {
   return {
     alice: createHttpCaller({ url, token: () => token('alice') }),

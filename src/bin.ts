@@ -5,15 +5,16 @@ import { join } from 'node:path';
 import { nodeFault } from './version.ts';
 
 /**
- * On an old Node, prints one line and exits. All other modules are loaded after this check, because they need a newer
- * Node.
+ * With an unsupported Node version, prints one line and exits. All other modules are loaded after this check, because
+ * they need a newer Node.
  */
 const fault = nodeFault(process.versions.node);
 if (fault !== null) {
   process.stderr.write(`${fault}\n`);
   process.exit(1);
 }
-// In a checkout, Node strips the types of each file. The compile cache keeps the result for the next start.
+// In a checkout, Node strips the types of each file at each start. The compile cache stores the result for the next
+// start.
 if (import.meta.filename.endsWith('.ts'))
   module.enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'callboard'));
 const { CRASHED } = await import('./cli/exit-codes.ts');
@@ -21,12 +22,12 @@ const { holdHeapGrowth } = await import('./cli/heap-growth.ts');
 holdHeapGrowth();
 const { main } = await import('./cli/main.ts');
 
-/** The exit code after a second signal has ended a shutdown that hangs: the one that shells use for SIGINT. */
+/** The exit code after a second signal ends a shutdown that hangs. Shells use this code for SIGINT. */
 const INTERRUPTED = 130;
 
 /**
- * How long a repeated signal counts as the first one under npm, in milliseconds. A terminal sends Ctrl-C to npm and to
- * this process, and npm passes it on.
+ * Under npm, a signal that repeats within this time is the same Ctrl-C, in milliseconds: a terminal sends it to npm and
+ * to this process, and npm passes it on too.
  */
 const PASSED_ON_MS = process.env['npm_lifecycle_event'] === undefined ? 0 : 500;
 
@@ -47,7 +48,7 @@ function onCrash(end: (error: unknown) => Promise<void>): void {
   const handle = (error: unknown): void => {
     if (ending) process.exit(CRASHED);
     ending = true;
-    // The code of a process that runs out of work before `end` resolves.
+    // The exit code if the process runs out of work before `end` resolves.
     process.exitCode = CRASHED;
     void end(error).finally(() => process.exit(CRASHED));
   };

@@ -43,31 +43,31 @@ import { VERSION } from './version.ts';
 
 export type CallboardOptions = {
   readonly config: Settings;
-  /** The storage to use instead of Redis or this process' memory. It is closed with the relay. */
+  /** The storage to use instead of Redis or this process's memory. The relay closes it when it closes. */
   readonly backend?: Backend;
-  /** The spill store for large payloads, instead of the default one. A store that is not `managed` is never cleaned. */
+  /** The spill store to use instead of the default one. If it is not `managed`, the relay never cleans it. */
   readonly spill?: SpillStore;
   readonly clock?: Clock;
   readonly log?: Log;
   /** The policy to use instead of the one in `config`. */
   readonly policy?: Policy;
-  /** Signs the GraphQL editor in with the code of a URL; see `createSignIn`. */
+  /** Signs the GraphQL editor in with a code in its URL; see `createSignIn`. */
   readonly signIn?: SignIn;
   /**
    * Called with the reason if the data directory cannot be used; the relay then runs in memory. Absent: `openCallboard`
    * throws `store_unavailable`.
    */
   readonly onDataUnusable?: (reason: string) => void;
-  /** The `trace` object of `@opentelemetry/api`. Absent: the relay records no spans. */
+  /** The `trace` object of `@opentelemetry/api`. Absent: the relay records no trace spans. */
   readonly tracing?: TraceApi;
 };
 
 /** A relay in this process. */
 export interface Callboard extends AsyncDisposable {
   readonly core: Core;
-  /** Resolves tokens to principals, as HTTP and links do. */
+  /** Resolves tokens to principals. HTTP requests and links use it. */
   readonly authenticator: Authenticator;
-  /** The URL that the relay listens on, with the base path; null before it (or the server that it is in) listens. */
+  /** The URL of the relay, including the base path; null until the relay, or the server that it is in, listens. */
   readonly url: string | null;
   /**
    * Starts the relay and resolves with its URL. Call it once. Default: a free port of 127.0.0.1. `fd`: a listening
@@ -75,27 +75,27 @@ export interface Callboard extends AsyncDisposable {
    */
   listen(at?: { readonly host?: string; readonly port?: number; readonly fd?: number }): Promise<string>;
   /**
-   * Loads modules that only some requests need, once no request has arrived for a second, or after five seconds. Without
-   * it, the first of those requests loads them, and other requests wait for that.
+   * Loads the modules that only some requests need: when no request has arrived for a second, and after five seconds at
+   * the latest. Without this, the first such request loads them, and other requests wait meanwhile.
    */
   preload(): void;
   /** Replaces the configured credentials from the next token on. Tokens of `jwksUrl` stay valid. Closes no link. */
   replaceCredentials(credentials: ReplacedCredentials): void;
   /**
-   * Uses the login of this address of Redis for each connection that is made from now on. Returns false, and changes
-   * nothing, if the address differs in anything but the login from the one that the relay was opened with.
+   * Uses the login in this URL for all connections to Redis that are made from now on. If anything but the login
+   * differs from the URL with which the relay was opened, changes nothing and returns false.
    */
   replaceRedisLogin(url: string): boolean;
   /**
-   * Serves this certificate to new connections. Throws if the relay was opened without TLS or if the texts do not fit
-   * together; then the certificate stays as it is.
+   * Serves this certificate to new connections. Throws, and keeps the present certificate, if the relay was opened
+   * without TLS or if the certificate and key do not fit together.
    */
   replaceCertificate(tls: TlsConfig): void;
-  /** Replaces the policy file. A policy that the program gave stays. */
+  /** Replaces the policy file. It cannot replace a policy that the program passed. */
   readonly policy: PolicyControl;
   /**
    * Marks the node as not ready, admits no more commands, gives running commands at most `withinMs` milliseconds
-   * (default 10 000) to end, and closes the links.
+   * (default 10 000) to end, and then closes the links.
    */
   drain(withinMs?: number): Promise<void>;
   /**
@@ -104,18 +104,17 @@ export interface Callboard extends AsyncDisposable {
    */
   close(options?: { readonly withinMs?: number }): Promise<void>;
   /**
-   * Ends all connections as a crash does: HTTP responses in progress are never sent, and links are closed with
+   * Ends all connections as a crash would: unfinished HTTP responses are never sent, and links are closed with
    * `internal` (4490). Drains and stores nothing; other nodes clean up as after a crash. Resolves when the links are
-   * closed, or after one second; the process must then exit. For a process in which an error was thrown that nothing
-   * caught.
+   * closed, or after one second. Call it after an uncaught error, and then exit the process.
    */
   abort(): Promise<void>;
 }
 
 /**
- * Opens a relay over the Redis in `config`, or in this process' memory if `config` has none, with its data directory if
- * `config` names one. Throws `store_unavailable` if Redis cannot be reached or the directory cannot be used, and
- * `invalid_argument` if Redis is unsuitable. The node takes no part in the deployment before `listen`.
+ * Opens a relay over the Redis in `config` or, if there is none, in this process's memory, with the data directory in
+ * `config` if there is one. Throws `store_unavailable` if Redis cannot be reached or the directory cannot be used, and
+ * `invalid_argument` if Redis is unsuitable. The node joins the deployment at `listen`.
  */
 export async function openCallboard(options: CallboardOptions): Promise<Callboard> {
   return (await open(options)).callboard;
@@ -136,15 +135,15 @@ async function open(options: CallboardOptions): Promise<Composed> {
 }
 
 export type AttachOptions = CallboardOptions & {
-  /** The path below which the server's requests and upgrades belong to the relay, such as `/relay`; not the root. */
+  /** The path below which requests and upgrades go to the relay, such as `/relay`; not the root. */
   readonly basePath: string;
 };
 
 /**
- * Opens a relay, as `openCallboard` does, and serves it below `basePath` in an HTTP server of this program. The relay
- * takes only requests and upgrades below that path, before all listeners of the server; `listen` must not be called.
- * Certificate and timeouts are the server's. Closing the relay leaves the server as it was. Throws `invalid_argument`
- * for an unsuitable base path.
+ * Opens a relay, like `openCallboard`, and serves it below `basePath` in the program's HTTP server. The relay gets
+ * requests and upgrades below that path before all listeners of the server. Do not call `listen`. Certificate and
+ * timeouts are those of the server. Closing the relay removes it from the server. Throws `invalid_argument` for an
+ * unsuitable base path.
  */
 export async function attach(server: HostServer, { basePath, ...options }: AttachOptions): Promise<Callboard> {
   const relay = await open({ ...options, config: { ...options.config, basePath } });
@@ -170,7 +169,7 @@ function createInMemory(options: CallboardOptions): Composed {
   const clock = steadyClock(options.clock ?? systemClock);
   if ((config.redis || config.dataDir) && !options.backend)
     fail('invalid_argument', 'Use openCallboard for a relay over Redis or with a data directory.');
-  // In direct mode cursors do not outlive the process, so a random key is enough.
+  // In direct mode no cursor survives the process, so a random key is enough.
   const crypto = createCrypto(randomBytes(32));
   const shares = sharesOf(config, fitSockets);
   const meter = createMetrics(() => clock.now());
@@ -186,7 +185,7 @@ function createInMemory(options: CallboardOptions): Composed {
   return compose(options, { backend, spill, crypto, clock, shares, meter });
 }
 
-/** The storage of a relay, with the clock that stamps what is stored. */
+/** The storage of a relay, with the clock whose times are stored. */
 type Place = {
   readonly backend: Backend;
   readonly spill: SpillStore;
@@ -194,13 +193,13 @@ type Place = {
   readonly clock: Clock;
   readonly shares: Shares;
   readonly meter: Meter;
-  /** The id of the node; absent: that of the settings, or a random one. */
+  /** The id of the node. Absent: the id in the settings, or a random one. */
   readonly nodeId?: string;
-  /** Uses another login of Redis, as `Callboard.replaceRedisLogin` says. Absent: the relay uses no Redis. */
+  /** Replaces the login for Redis (see `Callboard.replaceRedisLogin`). Absent if the relay uses no Redis. */
   readonly replaceLogin?: (url: string) => boolean;
 };
 
-/** Opens a data directory. Only this function imports the journal, so that a relay without one does not load it. */
+/** Opens a data directory. Only this function imports the journal, so that other relays do not load it. */
 async function openDirectory(options: CallboardOptions, root: string): Promise<Place> {
   const { config, log = silentLog } = options;
   const clock = steadyClock(options.clock ?? systemClock);
@@ -237,7 +236,7 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   const policy = policyOf(options);
   const shares = sharesOf(config, fitSockets);
   const spillDir = config.spillDir ?? null;
-  // The store counts by the clock of the deployment, which is known once the store is open.
+  // The store measures with the deployment's clock, which is known only after the store was opened.
   const meterClock = { now: () => system.now() };
   const meter = createMetrics(() => meterClock.now());
   const redisOptions: RedisBackendOptions = {
@@ -267,10 +266,10 @@ async function openShared(options: CallboardOptions, redis: RedisConfig): Promis
   return ownedPlace(options, redis, { ...placeOver(opened), opened });
 }
 
-/** The number of partitions that users are divided into, if relays own them. */
+/** The number of partitions into which users are divided if relays own the partitions. */
 const OWNED_PARTITIONS = 64;
 
-/** Opens the partitions that relays own, over an open Redis. Only this function imports that backend. */
+/** Opens the partitions that relays own, over a connected Redis. Only this function imports this backend. */
 async function ownedPlace(
   options: CallboardOptions,
   redis: RedisConfig,
@@ -302,7 +301,7 @@ async function ownedPlace(
     await opened.close();
   };
   const ready = async (): Promise<void> => {
-    // It says what is wrong with Redis itself: its rights, its memory, or its connection.
+    // First, because its error says what is wrong with Redis itself: rights, memory or connection.
     await opened.ready();
     await backend.ready();
   };
@@ -318,7 +317,7 @@ function policyOf({ policy, config: { redis, policy: file = null }, log = silent
   return policy ?? new LivePolicy(file, { sha256: createCrypto('').sha256, log, scopeMove });
 }
 
-/** A relay, and what starts it in a server of the program. */
+/** A relay, and the function that serves it in the program's HTTP server. */
 type Composed = { readonly callboard: Callboard; readonly attach: (server: HostServer) => Promise<void> };
 
 function compose(options: CallboardOptions, place: Place): Composed {
@@ -326,7 +325,7 @@ function compose(options: CallboardOptions, place: Place): Composed {
   const { config, log = silentLog, tracing } = options;
   const { basePath = '', traceIds = false, maxBodyBytes = MAX_BODY_BYTES } = config;
   const policy = policyOf(options);
-  // Tokens expire by the system clock, as their issuers expect, and not by the clock of the store.
+  // Tokens expire by the system clock, as their issuers expect, and not by the store's clock.
   const wall = options.clock ?? systemClock;
   const credentials = createCredentials({ ...NO_AUTH, ...config.auth }, { clock: wall, tickets: backend.tickets });
   const core = createCore({
@@ -393,8 +392,8 @@ function compose(options: CallboardOptions, place: Place): Composed {
 }
 
 /**
- * Removes from a spill directory the payloads whose hour of expiry is over, without a relay. Returns their number.
- * Other files stay.
+ * Removes payloads from a spill directory whose hour of expiry is over, without a relay. Returns their number. Other
+ * files stay.
  */
 export async function cleanSpillDirectory(root: string, log: Log = silentLog): Promise<number> {
   return createDirectorySpill({
@@ -414,7 +413,7 @@ type AssembledRelay = {
   readonly meter: Meter;
   readonly basePath: string;
   readonly onRecord: Backend['onRecord'];
-  /** The store of large payloads, if the relay opened it itself. */
+  /** The spill store, if the relay opened it itself. */
   readonly ownSpill: SpillStore | null;
   readonly start: () => Promise<void>;
 } & Pick<Callboard, 'replaceCredentials' | 'replaceRedisLogin' | 'policy'>;
@@ -426,12 +425,11 @@ function assemble(parts: AssembledRelay): Composed {
   let attachment: Attachment | null = null;
   let closed: Promise<void> | null = null;
   let aborted: Promise<void> | null = null;
-  // Waiting callers are answered while their sockets are still open. The backend is closed last, because closing links
-  // write to it.
+  // Callers are answered while their sockets are open. The backend is closed last, because closing links use it.
   const end = async (withinMs: number): Promise<void> => {
     await core.drain(withinMs);
     await core.close();
-    await setImmediate(); // The answers to callers are written before their links are closed.
+    await setImmediate(); // The answers to callers are written before their links close.
     await app.close();
     await (attachment ?? server).close();
     await backend.close();
@@ -473,18 +471,18 @@ function assemble(parts: AssembledRelay): Composed {
 
 // Checks the options of an embedded relay, and completes them with defaults.
 
-/** The settings that the command line carries out itself: where to listen, what to log, and what to reload. */
+/** The settings that the command line applies itself: where to listen, what to log, and what to reload. */
 type ProgramSetting = 'host' | 'port' | 'files' | 'generated' | 'logLevel' | 'warnings';
 
 /**
- * The settings of a relay. `readConfig` reads all of them from variables and flags; embedding programs set what they
- * need.
+ * The settings of a relay. `readConfig` reads all of them from variables and flags; embedding programs set those that
+ * they need.
  */
 export type Settings = Partial<Omit<Config, ProgramSetting | 'auth' | 'audit' | 'shares'>> & {
   readonly auth: Partial<AuthConfig>;
-  /** How the audit is kept; absent members have their defaults. */
+  /** The settings of the audit. Absent members have their defaults. */
   readonly audit?: Partial<AuditConfig> | undefined;
-  /** For each share, the guarantee for one user and the total for all users. */
+  /** For each share, the guarantee of one user and the total of all users. */
   readonly shares?: GivenBounds;
   /** The total of the share `history_bytes`. */
   readonly historyMaxBytes?: number;
@@ -520,8 +518,8 @@ function consoleOf({ operatorConsole = true, label = null }: Settings): { folder
 }
 
 /**
- * Prepares for the first request. A relay that is asked to serve agents loads what that needs now: it takes a tenth of a
- * second or more, in which no other request would be served. A trial leaves it to the first request of an agent.
+ * Prepares for the first request. If MCP is `on`, loads its modules now, because loading takes a tenth of a second or
+ * more and would delay other requests. A trial loads them with the first request of an agent.
  */
 async function startOf(
   { core, app }: Pick<AssembledRelay, 'core' | 'app'>,
@@ -534,8 +532,8 @@ async function startOf(
 const MCP_PACKAGE = '@modelcontextprotocol/server';
 
 /**
- * Whether a relay with these settings serves agents at `/mcp`. Throws `invalid_argument` with the command that installs
- * the package if it is asked for and missing. Only looks for the package: `startOf` says what loads it.
+ * Whether a relay with these settings serves agents at `/mcp`. If the package for this is required and missing, throws
+ * `invalid_argument` with the command that installs it. Does not load the package; `startOf` does.
  */
 export function servesMcp({ mcp = 'off' }: Pick<Settings, 'mcp'>): boolean {
   if (mcp === 'off') return false;
@@ -548,11 +546,11 @@ export function servesMcp({ mcp = 'off' }: Pick<Settings, 'mcp'>): boolean {
   }
 }
 
-/** Credentials that no request can match. */
+/** Credentials that match no request. */
 const NO_AUTH: AuthConfig = { adminTokens: [], secret: null, jwksUrl: null, issuer: null, audience: null };
 
-// Opens the stores of a relay that are not part of its backend: the store of large payloads, and the audit file of
-// direct mode. Also derives the keys that sign audit rows.
+// Opens the stores of a relay that are not part of its backend: the spill store, and the audit file of direct mode.
+// Derives the keys that sign audit rows.
 
 function spillStore(
   root: string | null,
@@ -564,7 +562,7 @@ function spillStore(
 }
 
 /**
- * Returns the bounds of the audit and the function that signs its rows. If the audit has no key and there is no secret,
+ * Returns the bounds of the audit and the function that signs its rows. If there is neither an audit key nor a secret,
  * `crypto` signs the rows.
  */
 function auditOptions(
@@ -591,8 +589,8 @@ export function auditKeys({ audit, auth }: Pick<Settings, 'audit' | 'auth'>): re
 }
 
 /**
- * Creates the function that signs rows. Its key is derived from the secret, so that nothing that was signed for another
- * purpose can pass for a row.
+ * Creates the function that signs rows. Its key is derived from the secret, so that a signature for another purpose is
+ * never valid for a row.
  */
 function signOf(secret: string): AuditSign {
   const key = hkdfSync('sha256', secret, '', 'callboard audit', 32);

@@ -13,39 +13,39 @@ import { PREFIX, SETTINGS, isSettingName, type SettingName, type SettingValues }
 import { parsePolicyFile } from './settings/policy-file-format.ts';
 import { boundsGiven, shareDefaults, shareFaults } from './settings/share-settings.ts';
 
-/** The checked configuration of a relay. Sizes are in bytes, times in milliseconds. */
+/** The checked configuration of a relay. Sizes are in bytes, and times in milliseconds. */
 export type Config = {
   readonly host: string;
   readonly port: number;
   readonly basePath: string;
   readonly auth: AuthConfig;
-  /** The certificate and key; null: HTTP without TLS. */
+  /** The certificate and key; null: the relay serves HTTP without TLS. */
   readonly tls: TlsConfig | null;
-  /** The files whose texts are part of the configuration and may be replaced while the relay runs. */
+  /** The files from which settings were read. They may be replaced while the relay runs. */
   readonly files: readonly string[];
   /**
-   * Whether the credentials were generated for this run, because none are configured (loopback and direct mode only).
-   * The program must show them to the user.
+   * Whether the credentials were generated for this run, because none are configured. This is possible only on a
+   * loopback address in direct mode. The program must then show them to the user.
    */
   readonly generated: boolean;
-  /** The shared Redis; null: direct mode, with everything in this process. */
+  /** The shared Redis; null: direct mode, in which everything is in this process. */
   readonly redis: RedisConfig | null;
   readonly nodeId: string | null;
-  /** The address at which clients reach this relay and no other, in shared mode; null: it has none of its own. */
+  /** The address at which clients reach this relay and no other one, in shared mode; null if it has none. */
   readonly advertiseUrl: string | null;
-  /** A name of the deployment for people, such as `staging`; null: it has none. */
+  /** A name of the deployment for people, such as `staging`; null if it has none. */
   readonly label: string | null;
-  /** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
+  /** The address at which a trace is shown, with `{traceId}` in place of its id; null if there is none. */
   readonly traceUrl: string | null;
   readonly policy: PolicyFile | null;
   readonly retentionMs: number;
-  /** How long the relay remembers a command's id after the command ended, in milliseconds. */
+  /** How long the id of an ended command stays known, in milliseconds. */
   readonly idempotencyWindowMs: number;
   readonly streamMaxMessages: number;
-  /** The guarantee for one user and the total for all users, by share. */
+  /** For each share, the guarantee of one user and the total of all users. */
   readonly shares: ShareBounds;
   readonly maxBodyBytes: number;
-  /** The most open sockets of one address without a valid token. Does not apply with `trustProxy`. */
+  /** The most open sockets without a valid token per address. Not applied with `trustProxy`. */
   readonly unauthenticatedSockets: number;
   /** The bytes per second that one user may send, over links and HTTP bodies together. */
   readonly inboundBytesPerSecond: number;
@@ -54,20 +54,20 @@ export type Config = {
   /** Whether the relay serves the console at `/console/`. */
   readonly operatorConsole: boolean;
   /**
-   * Whether the relay serves agents at `/mcp`. `on`: it does, and the package that this needs must be installed.
-   * `if_installed`: it does if that package is installed.
+   * Whether the relay serves agents at `/mcp`. `on`: it does, and the package for this must be installed.
+   * `if_installed`: it does if the package is installed.
    */
   readonly mcp: 'on' | 'off' | 'if_installed';
-  /** The directory in which direct mode keeps what outlives the process; null: nothing does. */
+  /** The directory in which direct mode stores what must survive the process; null: nothing survives. */
   readonly dataDir: string | null;
   /**
-   * When what was recorded is synced to the disk: after so many milliseconds at most, before each answer (`always`), or
-   * when the system does it (`off`).
+   * When records are synced to the disk: at most so many milliseconds later, before each answer (`always`), or whenever
+   * the operating system does it (`off`).
    */
   readonly dataSync: SettingValues['DATA_SYNC'];
   /**
-   * The directory for large payloads; null: they are kept in the data directory, without one in memory, or in Redis in
-   * shared mode.
+   * The directory for large payloads. Null: they are stored in Redis in shared mode, in the data directory if there is
+   * one, and in memory otherwise.
    */
   readonly spillDir: string | null;
   readonly audit: AuditConfig;
@@ -75,34 +75,34 @@ export type Config = {
   readonly reveal: SettingValues['REVEAL'];
   readonly allowedOrigins: readonly string[];
   /**
-   * The proxies in front whose forwarding headers are trusted: a number of them, each of which appends to the headers.
-   * `false` or 0: none; `true`: one.
+   * How many proxies are in front of the relay. The relay trusts the forwarding headers that each of them extends.
+   * `false` or 0: none. `true`: one.
    */
   readonly trustProxy: boolean | number;
   /** How long an HTTP connection may be idle between two requests. */
   readonly keepAliveMs: number;
-  /** The interval of pings over links and event streams. */
+  /** The interval of pings on links and event streams. */
   readonly pingMs: number;
   readonly introspection: SettingValues['INTROSPECTION'];
   /**
-   * Whether the fast path is used: shortcuts for known documents, and work shared by many subscribers. Responses have
-   * the same bytes either way.
+   * Whether the fast path is used: shortcuts for known documents, and work that is shared by many subscribers. The
+   * bytes of responses are the same with and without it.
    */
   readonly fastPath: boolean;
-  /** Whether spans name users and clients, which are personal data. */
+  /** Whether trace spans contain user and client ids, which are personal data. */
   readonly traceIds: boolean;
   readonly logLevel: SettingValues['LOG_LEVEL'];
   /**
-   * Warnings for the log about variables that have the prefix but are no settings, and about settings without effect in
-   * this mode.
+   * Warnings for the log: variables with the prefix that are not settings, and settings that have no effect in the
+   * current mode.
    */
   readonly warnings: readonly string[];
 };
 
 /**
- * Reads the configuration from variables `CALLBOARD_X` and flags `--x`; flags take precedence. An empty variable counts
- * as unset. Throws a single `invalid_argument` that names all faults. `policyFaults`: receives the faults of the policy
- * file, which then has no policy; absent: they are among those that are thrown.
+ * Reads the configuration from variables `CALLBOARD_X` and flags `--x`. A flag overrides a variable. An empty variable
+ * counts as absent. Throws one `invalid_argument` that names all faults. `policyFaults`: receives the faults of the
+ * policy file instead, and the configuration then has no policy.
  */
 export function readConfig(env: Environment, argv: readonly string[], policyFaults?: InputError[]): Config {
   const { given, files, faults } = collectTexts(env, argv);
@@ -121,7 +121,7 @@ export function readConfig(env: Environment, argv: readonly string[], policyFaul
   const tls = tlsOf(given, faults);
   const certificates = redisCertificatesOf(given, faults);
   refuseInputs(faults, '\n');
-  // Each issue of the schema is among the faults, so this throws nothing.
+  // The issues of the schema are among the faults that were thrown above, so this line never throws.
   if (!parsed.success) throw parsed.error;
   const named = (['TLS_CERT', 'TLS_KEY', 'POLICY_FILE'] as const).map((name) => given.get(name));
   const paths = [...files, ...named.flatMap((at) => (at ? [at.text] : []))];
@@ -134,19 +134,19 @@ export function readConfig(env: Environment, argv: readonly string[], policyFaul
   };
 }
 
-/** Whether large payloads are kept in memory, as far as the settings tell. */
+/** Whether large payloads are kept in memory, according to the settings. */
 function spillsInMemory(isSet: (name: 'SPILL_DIR' | 'DATA_DIR' | 'REDIS_URL') => boolean): boolean {
   return !isSet('SPILL_DIR') && !isSet('DATA_DIR') && !isSet('REDIS_URL');
 }
 
-/** Whether this host is reachable only from the machine itself. */
+/** Whether this host can be reached only from this machine. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 /**
- * Returns the faults in combinations of settings. Checks the texts and not the parsed values, so that these faults are
- * reported together with the faults of single settings.
+ * Returns the faults in combinations of settings. It checks the texts instead of the parsed values, so that these
+ * faults are reported together with those of single settings.
  */
 function togetherFaults(
   given: ReadonlyMap<SettingName, SettingText>,
@@ -154,7 +154,7 @@ function togetherFaults(
 ): InputError[] {
   const faults: InputError[] = [];
   const add = (name: SettingName, detail: string): void => void faults.push({ parameter: shownAs(name), detail });
-  // Rows in a file outlive the process, so the key that signs them must be configured too.
+  // Rows in a file survive the process, so the key that signs them must be configured.
   if (given.has('AUDIT_FILE') && !given.has('AUDIT_KEY') && !given.has('SECRET'))
     add('AUDIT_FILE', 'needs AUDIT_KEY or SECRET, which sign the rows');
   if (given.has('JWKS_URL')) {
@@ -242,7 +242,10 @@ function toConfig(
   };
 }
 
-/** A trial serves agents if it can. Otherwise they are served only if that is asked for. */
+/**
+ * Returns whether agents are served. By default, a trial serves them if the package is installed, and other relays do
+ * not.
+ */
 function mcpOf({ MCP }: SettingValues, isTrial: boolean): Config['mcp'] {
   if (MCP === undefined) return isTrial ? 'if_installed' : 'off';
   return MCP ? 'on' : 'off';

@@ -18,8 +18,6 @@ import {
 import { type NumberRange, PROXIES_MAX, isWithin, DATA_SYNC_RANGE, RANGES, DAY_MS } from './settings/ranges.ts';
 import { whole, SHARE_ROWS } from './settings/share-settings.ts';
 
-// The range of each numeric setting. Those of an embedded relay are checked too.
-
 /** The prefix of all environment variables. The flag of the setting `MAX_BODY_BYTES` is `--max-body-bytes`. */
 export const PREFIX = 'CALLBOARD_';
 
@@ -39,7 +37,7 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ''),
 );
 const names = list.pipe(z.array(z.string()).min(1, 'expected at least one name'));
-/** Keys, one a line, of at least 32 bytes each: the present one, then those before it. */
+/** Parses a list of keys, one per line: the present key, then the earlier ones. Each has at least 32 bytes. */
 const keys = (tooShort: string, most: number, tooMany: string) =>
   z
     .string()
@@ -53,13 +51,13 @@ const redisUrl = z.string().superRefine((text, context) => {
   if (message !== null) context.addIssue({ code: 'custom', message });
 });
 
-/** What an address is at which clients reach a relay. */
+/** The description of a valid address at which clients reach a relay. */
 const LINK_URL_FORM =
   'expected a ws or wss address with its path, such as wss://relay-1.example/connect, without user, query and fragment';
-/** The most characters of such an address: it is a field of a frame. */
+/** The most characters of such an address. The address is sent in a frame. */
 const LINK_URL_CHARS = 1024;
 
-/** How long records may be written and not synced by default, in milliseconds. */
+/** The longest time for which records may be unsynced by default, in milliseconds. */
 export const DATA_SYNC_MS = 100;
 const DATA_SYNC_FORM = 'expected always, off, or a number of milliseconds from 1 to 60000';
 const dataSync = z
@@ -68,10 +66,10 @@ const dataSync = z
   .transform((text): number | 'always' | 'off' => (text === 'always' || text === 'off' ? text : Number(text)))
   .refine((sync) => typeof sync !== 'number' || isWithin(sync, DATA_SYNC_RANGE), DATA_SYNC_FORM);
 
-/** The most lines of AUDIT_KEY: enough for a key that is replaced each month while rows are kept for a year. */
+/** The most lines of AUDIT_KEY: enough if the key is replaced each month and rows are kept for a year. */
 const AUDIT_KEYS = 12;
 
-/** One row per setting: its name, the parser of its text, and its default. */
+/** One entry per setting: its name, the parser of its text, and its default. */
 export const SETTINGS = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535).default(4400),
@@ -176,7 +174,10 @@ export function isSettingName(name: string): name is SettingName {
 
 export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS.shape).filter(isSettingName);
 
-/** The settings that take no value on the command line: `--trust-proxy`, and `--no-trust-proxy` for off. */
+/**
+ * The settings that need no value on the command line: `--trust-proxy` turns one on, and `--no-trust-proxy` turns it
+ * off.
+ */
 export const SWITCHES: ReadonlySet<SettingName> = new Set([
   'CONSOLE',
   'MCP',
@@ -212,13 +213,15 @@ function isHttpUrl(text: string): boolean {
   return protocol === 'http:' || protocol === 'https:';
 }
 
-/** Whether a text is such an address. Clients are told it, so it must hold no password. */
+/**
+ * Whether a text is an address at which clients can reach a relay. Clients see it, so it must not contain a password.
+ */
 function isLinkUrl(text: string): boolean {
   const path = /^wss?:\/\/[^\s@?#]+$/i.test(text) ? URL.parse(text)?.pathname : undefined;
   return path !== undefined && path !== '/' && text.length <= LINK_URL_CHARS;
 }
 
-/** Checks the address of an embedded relay. Throws `invalid_argument` if clients could not use it. */
+/** Checks `advertiseUrl` of an embedded relay. Throws `invalid_argument` if clients could not use it. */
 export function checkAdvertiseUrl({ advertiseUrl: url = null }: { readonly advertiseUrl?: string | null }): void {
   if (url !== null && !isLinkUrl(url)) refuseInputs([{ parameter: 'advertiseUrl', detail: LINK_URL_FORM }], '\n');
 }
@@ -228,8 +231,8 @@ function isTraceUrl(text: string): boolean {
 }
 
 /**
- * Whether a browser may send this text as an origin: that of a page, of an extension or of an app's shell, whose scheme
- * is the browser's own, or `null`, which sandboxed pages and local files share.
+ * Whether a browser may send this text as an origin: the origin of a page, of an extension, or of an app's shell with a
+ * scheme of its own; or `null`, which sandboxed pages and local files send.
  */
 function isOrigin(text: string): boolean {
   if (/^(?:https?|wss?):/i.test(text)) return isHttpUrl(text) && URL.parse(text)?.origin === text;

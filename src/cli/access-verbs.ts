@@ -1,4 +1,4 @@
-/** The operator verbs about who may do what: revocations, devices and the policy. */
+/** The table of operator verbs about access: revocations, devices and the policy. */
 import { PAGE_FLAGS, YES_FLAG } from './flags.ts';
 import type { Verb } from './verb.ts';
 

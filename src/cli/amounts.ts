@@ -1,4 +1,4 @@
-/** Reads durations, times and whole numbers from the values of flags. */
+/** Parses durations, times and whole numbers in the values of flags. */
 import type { Clock } from '../clients/link/platform.ts';
 import { usageFailure } from './exit-codes.ts';
 
@@ -22,18 +22,18 @@ export function durationText(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** Returns a time in the form of ISO 8601, from a time such as `2026-01-31T12:00:00Z` or an age such as `10m`. */
+/** Returns a time in ISO 8601, from a time such as `2026-01-31T12:00:00Z` or from an age such as `10m`. */
 export function readTime(text: string | undefined, name: string, clock: Clock): string | undefined {
   if (text === undefined) return undefined;
   const age = durationOf(text);
   const at = age === null ? Date.parse(text) : clock.now() - age;
-  // Date.parse alone would accept many forms that depend on the engine and on the time zone of this machine.
+  // Date.parse alone would accept many formats that depend on the engine and on this machine's time zone.
   if (Number.isNaN(at) || (age === null && !/^\d{4}-\d\d-\d\d/.test(text)))
     throw usageFailure(`${name}: expected a time such as 2026-01-31T12:00:00Z, or an age such as 10m`);
   return new Date(at).toISOString();
 }
 
-/** Reads a whole number of at least 1. */
+/** Parses a whole number of at least 1. */
 export function readCount(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw usageFailure(`${name}: expected a whole number from 1 on`);

@@ -1,6 +1,5 @@
 /**
- * Reads addresses such as `alice/kiosk`, and the params of a call, from the arguments of a command, and asks for
- * confirmation.
+ * Reads addresses such as `alice/kiosk` and the params of a call from a command's arguments, and asks for confirmation.
  */
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
@@ -8,10 +7,13 @@ import { isRecord } from '../protocol/json.ts';
 import { usageFailure } from './exit-codes.ts';
 import type { OperatorRun } from './verb.ts';
 
-/** The parts of each kind of address, as usage errors show them. */
+/** The format of each kind of address, for error messages. */
 const ADDRESSES = { 2: '<user>/<client>', 3: '<user>/<client>/<command>', site: '<owner>/<site>' } as const;
 
-/** Splits an address at its slashes; the third part is empty unless `parts` is 3. Throws a usage failure otherwise. */
+/**
+ * Splits an address at its slashes. The third part is empty unless `parts` is 3. Throws a usage failure if the address
+ * has another format.
+ */
 export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [string, string, string] {
   const [user = '', client = '', ...rest] = address.split('/');
   const command = rest.join('/');
@@ -20,7 +22,10 @@ export function readAddress(address: string, parts: 2 | 3 | 'site'): readonly [s
   return [user, client, command];
 }
 
-/** Reads the params of a call from the file of `--params`, and adds arguments such as `key:=json` and `key=text`. */
+/**
+ * Reads the params of a call: from the file of `--params`, and from arguments such as `key:=json` and `key=text`, which
+ * are added to them.
+ */
 export async function readParams(file: string | undefined, pairs: readonly string[]): Promise<unknown> {
   const given = file === undefined ? undefined : parse(await contentOf(file), '--params');
   if (pairs.length === 0) return given;
@@ -52,7 +57,7 @@ function parse(json: string, name: string): unknown {
   }
 }
 
-/** Resolves if the operator gave `--yes` or types `name`. Rejects with a usage failure otherwise. */
+/** Resolves if the operator gave `--yes`, or types `name` when asked. Rejects with a usage failure otherwise. */
 export async function confirmed({ io, flags }: OperatorRun, what: string, name: string): Promise<void> {
   if (flags['yes'] !== undefined) return;
   if (!io.ask) throw usageFailure(`${what} needs --yes if the input is not a terminal`);

@@ -2,7 +2,7 @@
 import { visibleLine } from '../protocol/visible-text.ts';
 import { isRecord } from '../protocol/json.ts';
 
-/** Returns lines of cells, each column as wide as its widest cell. */
+/** Formats lines of cells. Each column is as wide as its widest cell. */
 export function alignedText(lines: readonly (readonly string[])[]): string {
   const columns = Math.max(0, ...lines.map(({ length }) => length));
   const widths = Array.from({ length: columns }, (_, column) =>
@@ -11,7 +11,7 @@ export function alignedText(lines: readonly (readonly string[])[]): string {
   return lines.map((line) => lineText(line, widths)).join('');
 }
 
-/** The usual widths of columns, so that rows that come one by one are aligned from the first one on. */
+/** The usual widths of columns. With them, rows that are printed one by one are aligned from the first row on. */
 const USUAL_WIDTHS: Readonly<Record<string, number>> = {
   at: 24,
   event: 12,
@@ -23,7 +23,9 @@ const USUAL_WIDTHS: Readonly<Record<string, number>> = {
   stream: 24,
 };
 
-/** Returns a function that lays out rows that come one by one: each column is as wide as its widest cell so far. */
+/**
+ * Creates a function that formats rows that are printed one by one. Each column is as wide as its widest cell so far.
+ */
 export function growingTable(names: readonly string[]): (row: OutputRow) => string {
   const head = headOf(names);
   const widths = head.map((word) => Math.max(widthOf(word), USUAL_WIDTHS[word.toLowerCase()] ?? 0));
@@ -38,24 +40,24 @@ export function growingTable(names: readonly string[]): (row: OutputRow) => stri
   };
 }
 
-/** Returns one value as text on one line, with hidden characters as their codes. */
+/** Returns a value as text on one line. Hidden characters are replaced by their codes. */
 export function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  // A table is for people: 0.182 in place of 0.18181818181818182.
+  // People read tables, so a fraction is rounded: 0.182 instead of 0.18181818181818182.
   const shown = typeof value === 'number' && !Number.isInteger(value) ? Number(value.toFixed(3)) : value;
   return visibleLine(typeof shown === 'string' ? shown : JSON.stringify(shown));
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** Returns the number of characters as a person counts them. */
+/** Returns the number of characters as a person counts them (graphemes). */
 function widthOf(text: string): number {
   let width = 0;
   for (const _ of graphemes.segment(text)) width++;
   return width;
 }
 
-/** Returns the column headers: the last word of each member's name, since `connection.status` would be wide. */
+/** Returns the column headers: only the last part of each member's name, because `connection.status` would be wide. */
 export function headOf(names: readonly string[]): readonly string[] {
   return names.map((name) => (name.split('.').at(-1) ?? name).toUpperCase());
 }
@@ -65,7 +67,7 @@ function lineText(cells: readonly string[], widths: readonly number[]): string {
   return `${padded.join('  ').trimEnd()}\n`;
 }
 
-/** The members of a JSON object. */
+/** A row: the members of a JSON object. */
 export type OutputRow = Readonly<Record<string, unknown>>;
 
 /** Returns the cells of a row, in the order of the columns. */

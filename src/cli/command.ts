@@ -1,6 +1,4 @@
-/**
- * Turns a verb into a command of Stricli, the library for command lines: its arguments, flags, completion and errors.
- */
+/** Converts a verb to a command of Stricli, the library for command lines: arguments, flags, completion and errors. */
 import { buildCommand, type Command, type CommandContext } from '@stricli/core';
 import { systemClock } from '../clients/link/platform.ts';
 import { visibleLine } from '../protocol/visible-text.ts';
@@ -13,7 +11,7 @@ import { SHARED_FLAGS, type Flag, type OperatorRun, type Verb } from './verb.ts'
 /** The context that Stricli passes to each command as `this`. */
 export type OperatorContext = CommandContext & {
   readonly io: Io;
-  /** The words of the line that a shell completes; the last one may be incomplete. Empty when a command runs. */
+  /** The words of the line that a shell is completing. The last word may be incomplete. Empty when a command runs. */
   readonly words: readonly string[];
   /** Sets the exit code of the process. */
   readonly end: (exit: ExitCode) => void;
@@ -38,7 +36,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 };
 const OUTPUT = { kind: 'enum', values: OUTPUTS, brief: 'Form of the output', default: 'table' };
 
-/** Builds the command of a verb. The verb's code is loaded when the command runs. */
+/** Builds the command of a verb. The verb's code is loaded only when the command runs. */
 export function commandOf(verb: Verb): Command<OperatorContext> {
   return buildCommand<Given, string[], OperatorContext>({
     docs: {
@@ -46,7 +44,7 @@ export function commandOf(verb: Verb): Command<OperatorContext> {
       customUsage: [`[flags] ${usageOfArgs(verb)}`.trimEnd()],
       ...(verb.examples && { fullDescription: descriptionOf(verb.brief, verb.examples) }),
     },
-    // Stricli infers the type of this member from literal flags, which a table of commands does not have.
+    // Stricli infers the type of this member from flags that are literals. These flags come from a table.
     parameters: parametersOf(verb) as never,
     async func(given, ...args) {
       const output = OUTPUTS.find((form) => form === given['output']) ?? 'table';
@@ -64,13 +62,13 @@ function descriptionOf(brief: string, examples: readonly string[]): string {
   return `${brief}\n\n${examples.map((line) => `  callboard ${line}`).join('\n')}`;
 }
 
-/** Returns the flags that a verb takes: its own and the shared ones, without `output`. */
+/** Returns the flags of a verb without `output`: its own flags and the shared ones. */
 function flagsOf({ flags = {}, shared }: Verb): Readonly<Record<string, Flag>> {
   const common = shared ? Object.fromEntries(shared.map((name) => [name, SHARED_FLAGS[name]])) : SHARED_FLAGS;
   return { ...flags, ...common };
 }
 
-/** Returns the arguments of a verb as people write them, such as `<user/client> <action> [params...]`. */
+/** Returns the arguments of a verb as its help shows them, such as `<user/client> <action> [params...]`. */
 export function usageOfArgs({ args = [] }: Verb): string {
   return args.map((name) => (isOptional(name) ? `[${name.replace('?', '')}]` : `<${name}>`)).join(' ');
 }
@@ -115,9 +113,9 @@ function textFlag(brief: string): object {
   return { kind: 'parsed', parse: String, brief, optional: true };
 }
 
-// Proposes values for arguments and flags, for the completion of shells.
+// Proposes values of arguments and flags for shell completion.
 
-/** For each of these flags, the argument whose proposals the flag also takes. */
+/** For each of these flags, the argument whose proposed values the flag uses. */
 const FLAG_PLACEHOLDERS: Readonly<Record<string, string>> = {
   context: 'name',
   userId: 'user',
@@ -127,7 +125,10 @@ const FLAG_PLACEHOLDERS: Readonly<Record<string, string>> = {
 
 type Proposing = (this: OperatorContext, partial: string) => Promise<readonly string[]>;
 
-/** Returns the member that Stricli calls for proposals. `of` returns the argument that the last word belongs to. */
+/**
+ * Returns the method that Stricli calls for proposals. `of`: returns the name of the argument to which the last word
+ * belongs.
+ */
 function proposing(of: (words: readonly string[]) => string): { readonly proposeCompletions: Proposing } {
   return {
     async proposeCompletions(partial) {
@@ -139,7 +140,10 @@ function proposing(of: (words: readonly string[]) => string): { readonly propose
   };
 }
 
-/** Returns the argument that the last word is; an empty text after a flag, whose value may be among the words. */
+/**
+ * Returns a function that tells to which argument the last word belongs. It returns the empty text after a flag,
+ * because the word may be the flag's value.
+ */
 function atPlace(verb: string, args: readonly string[]): (words: readonly string[]) => string {
   return (words) => {
     const given = words.slice(verb.split(' ').length);
@@ -177,8 +181,8 @@ function textOfFlag(value: Given[string]): string | undefined {
 }
 
 /**
- * Writes an error to standard error and returns its exit code. The error is a JSON problem document with `-o json` and
- * `-o jsonl`, otherwise one line.
+ * Writes an error to standard error and returns its exit code. With `-o json` and `-o jsonl` the error is a JSON
+ * problem document; otherwise it is one line.
  */
 function complain(error: unknown, output: Output, io: Io): ExitCode {
   const known = error instanceof OperatorFailure;

@@ -1,4 +1,4 @@
-/** Reads and writes the file of an operator's contexts. A context names a relay and the source of the token for it. */
+/** Reads and writes the file of an operator's contexts. A context is a named relay with the source of its token. */
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -6,18 +6,18 @@ import { isRecord } from '../protocol/json.ts';
 import { OperatorFailure, usageFailure, EXIT } from './exit-codes.ts';
 import { homeOf } from './io.ts';
 
-/** One context: a relay, and at most one source of its token. */
+/** A context: a relay, and at most one source of its token. */
 export type RelayContext = {
   readonly url: string;
   readonly token_command?: string;
   readonly token_file?: string;
-  /** The token itself. Present only if the operator asked to store it. */
+  /** The token itself. Present only if the operator asked to store it in this file. */
   readonly token?: string;
 };
 
 export type ContextsFile = {
   readonly current: string | null;
-  /** The context that was current before; null if there was none. */
+  /** The context that was current before the present one; null if there was none. */
   readonly previous: string | null;
   readonly contexts: Readonly<Record<string, RelayContext>>;
 };
@@ -28,8 +28,8 @@ const OTHERS = 0o077;
 const NONE: ContextsFile = { current: null, previous: null, contexts: {} };
 
 /**
- * Returns the path of the contexts file: `$XDG_CONFIG_HOME/callboard/contexts.json`, by default below `~/.config`. Null:
- * the user has no home directory.
+ * Returns the path of the contexts file: `$XDG_CONFIG_HOME/callboard/contexts.json`, or below `~/.config` by default.
+ * Null if the user has no home directory.
  */
 export function contextsPath(env: Env): string | null {
   const home = homeOf(env);
@@ -38,8 +38,8 @@ export function contextsPath(env: Env): string | null {
 }
 
 /**
- * Reads the contexts; there are none if the file does not exist. Throws OperatorFailure for a file that cannot be read
- * or holds something else, and for a file that holds a token and that other users may read.
+ * Reads the contexts. If the file does not exist, there are none. Throws OperatorFailure if the file cannot be read or
+ * has another format, and if it contains a token and other users may read it.
  */
 export async function readContexts(env: Env): Promise<ContextsFile> {
   const path = contextsPath(env);
@@ -57,7 +57,10 @@ export async function readContexts(env: Env): Promise<ContextsFile> {
   return file;
 }
 
-/** Writes the contexts to a file that only its owner may read. A concurrent reader sees the old file or the new one. */
+/**
+ * Writes the contexts to a file that only its owner may read. A concurrent reader sees either the old file or the new
+ * one.
+ */
 export async function writeContexts(env: Env, file: ContextsFile): Promise<void> {
   const path = contextsPath(env);
   if (path === null)
@@ -65,7 +68,7 @@ export async function writeContexts(env: Env, file: ContextsFile): Promise<void>
   await mkdir(dirname(path), { recursive: true, mode: FOLDER_OF_OWNER });
   const fresh = `${path}.${randomUUID()}`;
   await writeFile(fresh, `${JSON.stringify(file, null, 2)}\n`, { mode: OWNER_ONLY, flag: 'wx' });
-  // The umask may have reduced the mode of the new file, so the mode is set exactly.
+  // The umask may have changed the mode of the new file, so the mode is set explicitly.
   await chmod(fresh, OWNER_ONLY);
   await rename(fresh, path);
 }

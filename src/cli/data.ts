@@ -1,7 +1,6 @@
 /**
- * Runs the commands that look at what relays have recorded: `callboard data`, which checks a data directory, copies
- * it, and gives up what is damaged, and `callboard audit verify`, which checks that no row of the audit was changed,
- * moved or removed.
+ * Runs the commands that examine recorded data: `callboard data` checks, copies or repairs a data directory, and
+ * `callboard audit verify` checks the chain of audit rows.
  */
 import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -25,7 +24,7 @@ import { keepTrial } from './trial-credentials.ts';
 import { readAuditFile } from '../backends/memory/audit.ts';
 import { ChainVerifier, type ChainReport, type UncheckedRows } from '../core/audit/audit-chain.ts';
 
-/** How often a copy begins again because the relay replaced a file during the copy. */
+/** How often a copy starts again because the relay replaced a file meanwhile. */
 const COPIES = 5;
 
 /** Runs `data check`, `data backup --to <directory>` or `data accept-loss`. */
@@ -54,13 +53,13 @@ type Checked = {
   readonly batches: number;
   readonly bytes: number;
   readonly end: FileEnd;
-  /** Of a snapshot: the batch that the journal after it follows. */
+  /** For a snapshot, the batch after which its journal continues; null for a journal. */
   readonly after: BatchName | null;
-  /** Whether a relay refuses to start with the file. */
+  /** Whether a relay would refuse to start with this file. */
   readonly refused: boolean;
 };
 
-/** Reads the files that the next start would read, in its order, up to one that it would cut. */
+/** Checks the files that the next start would read, in the same order. Stops after a file that the start would cut. */
 function checked(directory: DataDirectory): readonly Checked[] {
   const { snapshot, journals } = directory.toRead();
   const files: Checked[] = [];
@@ -81,7 +80,7 @@ function checked(directory: DataDirectory): readonly Checked[] {
 
 type ToCheck = { readonly directory: DataDirectory; readonly path: string };
 
-/** `journals`: this journal and those after it; null for a snapshot, which is never cut. */
+/** Checks one file. `journals`: this journal and the later ones; null for a snapshot, which is never cut. */
 function checkFile({ directory, path }: ToCheck, chain: BatchChain, journals: readonly string[] | null): Checked {
   const { disk } = directory;
   let [batches, bytes] = [0, 0];
@@ -97,7 +96,10 @@ function checkFile({ directory, path }: ToCheck, chain: BatchChain, journals: re
   return { path, batches, bytes, end, refused, after };
 }
 
-/** The boot of the system that wrote a file, and the batch that the journal after a snapshot follows; null: not known. */
+/**
+ * The beginning of a file: the boot id of the system that wrote it, and for a snapshot the batch after which its
+ * journal continues. Null if unknown.
+ */
 type Head = { readonly boot: string | null; readonly after: BatchName | null };
 
 function headIn(body: Buffer): Head {
@@ -124,8 +126,8 @@ function describe({ path, batches, bytes, end }: Checked): string {
 }
 
 /**
- * Cuts what a start would refuse, and everything that follows it. Puts what was cut off into a folder of the directory.
- * The next start treats it as a loss of records.
+ * Cuts off what a start would refuse, and everything after it, and moves it into a folder of the directory. The next
+ * start treats this as a loss of records.
  */
 function acceptLoss(directory: DataDirectory, io: Io): void {
   const aside = join(directory.root, `lost-${new Date().toISOString().replaceAll(/\D/g, '')}`);
@@ -133,7 +135,7 @@ function acceptLoss(directory: DataDirectory, io: Io): void {
   const lost = [...lostFiles(directory)];
   if (lost.length === 0 && missing === null) return io.print('Nothing is damaged.\n');
   mkdirSync(aside, { mode: 0o700 });
-  // The next start must know of the loss even if this program ends here.
+  // Written first, so that the next start knows of the loss even if this program is interrupted.
   writeFileSync(directory.loss, '');
   for (const { path, cutAt } of lost) {
     const copy = join(aside, basename(path));
@@ -149,7 +151,7 @@ function acceptLoss(directory: DataDirectory, io: Io): void {
   io.print(`What was given up is in ${aside}.\n`);
 }
 
-/** Returns the files that must be cut, or, if `cutAt` is null, put aside. */
+/** Yields the files that must be cut at `cutAt`, or moved away completely if `cutAt` is null. */
 function* lostFiles(directory: DataDirectory): Generator<{ readonly path: string; readonly cutAt: number | null }> {
   const { snapshot, journals, missing } = directory.toRead();
   const files = checked(directory);
@@ -169,7 +171,10 @@ function* lostFiles(directory: DataDirectory): Generator<{ readonly path: string
   }
 }
 
-/** Copies the directory, also while its relay runs. The copy has what a kill during the copy would leave. */
+/**
+ * Copies the directory. Its relay may be running: the copy is then in the state in which a kill during the copy would
+ * have left the directory.
+ */
 function backup(directory: DataDirectory, to: string | undefined, io: Io): void {
   if (to === undefined) throw new UsageError('--to: is required');
   if (existsSync(to)) throw new UsageError(`--to: ${to} exists already`);
@@ -179,7 +184,7 @@ function backup(directory: DataDirectory, to: string | undefined, io: Io): void 
       return io.print(`${directory.root} was copied to ${to}.\n`);
     } catch (error) {
       rmSync(to, { recursive: true, force: true });
-      // A snapshot that was completed during the copy has replaced the files before it.
+      // A snapshot was completed during the copy and has replaced earlier files. The copy starts again.
       if (left === 1 || !(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     }
   }
@@ -192,25 +197,25 @@ function copy(directory: DataDirectory, to: string): void {
   for (const path of paths) copyFileSync(path, join(to, basename(path)));
   for (const beside of [directory.audit, directory.spill])
     if (existsSync(beside)) cpSync(beside, join(to, basename(beside)), { recursive: true });
-  // A relay that starts from the copy lacks what was recorded after it.
+  // A relay that starts from the copy lacks the records that were written after the copy.
   writeFileSync(new DataDirectory(to).loss, '');
 }
 
 // The command `callboard audit verify`.
 
-/** Advice for rows whose key was not given: only the operator can tell whether the key's id is genuine. */
+/** Advice if the key of some rows is missing: only the operator can tell whether there ever was such a key. */
 const UNKNOWN_KEY = 'If no key of yours ever had this id, these rows were forged or changed.';
 
 /**
- * Verifies the chain of an audit file (`--file`, by default AUDIT_FILE or the one in DATA_DIR), or the chain of a
- * running relay (`--url`, with the token of an administrator in CALLBOARD_TOKEN). The audit keys come from the settings
- * of the relay. Throws CommandError with the first wrong row, or if the key of some rows is missing.
+ * Verifies the chain of an audit file (`--file`; by default AUDIT_FILE, or the file in DATA_DIR), or the chain of a
+ * running relay (`--url`, with an administrator's token in CALLBOARD_TOKEN). The audit keys come from the relay's
+ * settings. Throws CommandError with the first faulty row, or if the key of some rows is missing.
  */
 export async function audit([, ...argv]: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--file', '--url'] });
   const config = readConfig(io.env, rest);
   const { auditKeys } = await import('../callboard.ts');
-  // A secret that was generated for this run has signed nothing.
+  // A secret that was generated just now has signed no rows.
   const keys = auditKeys(config.generated ? { audit: config.audit, auth: { adminTokens: [] } } : config);
   if (keys.length === 0)
     throw new UsageError('CALLBOARD_AUDIT_KEY or CALLBOARD_SECRET: the key of the rows is required');
@@ -243,7 +248,7 @@ function readOrFail(path: string): ReturnType<typeof readAuditFile> {
 }
 
 const CHAIN = 'query ($after: Int!) { auditChain(afterSeq: $after) { lines lastSeq } }';
-/** The longest time that the relay may take to answer, in milliseconds. */
+/** The time limit for the relay's answer, in milliseconds. */
 const ANSWER_MS = 30_000;
 
 type AuditedRelay = { readonly url: string; readonly token: string };
@@ -252,7 +257,7 @@ async function addFromRelay(verifier: ChainVerifier, relay: AuditedRelay): Promi
   for (let after: number | null = 0; after !== null;) {
     const part: ChainPart = await readPart(relay, after);
     for (const line of part.lines) verifier.add(line);
-    // A forged row may have a lower number than the rows before it. Reading on from it would never end.
+    // If a forged row has a lower number than the rows before it, reading on from it would never end.
     after = part.lastSeq !== null && part.lastSeq > after ? part.lastSeq : null;
   }
 }
@@ -265,7 +270,7 @@ async function readPart({ url, token }: AuditedRelay, after: number): Promise<Ch
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ query: CHAIN, variables: { after } }),
     signal: AbortSignal.timeout(ANSWER_MS),
-    // Another host must not get the token.
+    // Redirects are not followed, because another host must not get the token.
     redirect: 'error',
   }).catch((error: unknown) => {
     throw new CommandError(`${url} does not answer (${messageOf(error)})`);

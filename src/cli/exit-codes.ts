@@ -1,9 +1,9 @@
-/** The exit codes of commands: which answers they stand for, and the errors that carry them. */
+/** The exit codes of commands, and the errors that carry them. */
 import { CODES } from '../protocol/codes.ts';
 
 /**
- * The exit codes. Of a call, 5 and 7 prove that nothing ran, so it may be repeated. After 8, look at the command before
- * repeating it.
+ * The exit codes. If `callboard call` exits with 5 or 7, nothing has run, so it may be repeated. After 8, look up the
+ * command before you repeat it.
  */
 export const EXIT = {
   done: 0,
@@ -22,10 +22,10 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The exit code of a relay that ended because of an error that nothing caught (EX_SOFTWARE of sysexits.h). */
+/** The exit code of a relay that ended because of an uncaught error (EX_SOFTWARE in sysexits.h). */
 export const CRASHED = 70;
 
-/** The error that ends a command with this exit code. */
+/** An error that ends a command with an exit code. */
 export class CommandError extends Error {
   readonly exit: ExitCode;
 
@@ -35,14 +35,14 @@ export class CommandError extends Error {
   }
 }
 
-/** The error for wrong usage of the command line. */
+/** The error for wrong arguments of a command. */
 export class UsageError extends CommandError {
   constructor(message: string) {
     super(message, EXIT.usage);
   }
 }
 
-/** The error that ends a command with an exit code. `code` is one of the relay's, or of the command line's own. */
+/** An error that ends an operator's command. `code`: one of the relay's codes, or one of the command line's own. */
 export class OperatorFailure extends CommandError {
   readonly code: string;
   /** The relay's problem document, if it sent one. */
@@ -67,7 +67,7 @@ const BY_OUTCOME: Readonly<Record<string, ExitCode>> = {
   outcome_unknown: EXIT.unknown,
 };
 
-/** Returns the exit code for a command as the relay describes it; null for a body that describes no command. */
+/** Returns the exit code for the state of a command in a relay's answer; null if the answer describes no command. */
 export function exitOfCommand(body: Readonly<Record<string, unknown>>): ExitCode | null {
   const { outcome } = body;
   if (outcome === null && typeof body['stage'] === 'string') return EXIT.running;
@@ -83,7 +83,7 @@ const BY_STATUS: Readonly<Record<number, ExitCode>> = {
   413: EXIT.refused,
   429: EXIT.refused,
 };
-/** The codes of server errors that prove that nothing was admitted or done. */
+/** The codes of server errors after which it is certain that nothing was admitted or done. */
 const REFUSALS: readonly string[] = ['draining', 'store_full', 'audit_unavailable'];
 
 /** Returns the exit code for a problem document that describes no command. */
@@ -92,12 +92,12 @@ export function exitOfProblem(status: number, code: string): ExitCode {
   return BY_STATUS[status] ?? EXIT.failed;
 }
 
-/** Returns the exit code for the code of a GraphQL error or of a refusal. */
+/** Returns the exit code for the code of a GraphQL error or a refusal. */
 export function exitOfCode(code: string): ExitCode {
   return exitOfProblem(Object.entries(CODES).find(([known]) => known === code)?.[1] ?? 500, code);
 }
 
-/** Returns the answer of a mutation. Throws OperatorFailure if the answer is a refusal. */
+/** Returns the result of a mutation. Throws OperatorFailure if it is a refusal. */
 export function accepted<Answer extends object>(answer: Answer): Exclude<Answer, RefusedAnswer> {
   if (!isRefused(answer)) return answer as Exclude<Answer, RefusedAnswer>;
   const problem = { code: answer.code, detail: answer.message, by: answer.by };

@@ -1,13 +1,16 @@
-/** Separates the flags of a command from the flags that are settings of the relay. */
+/**
+ * Separates a command's own flags from flags that are settings of the relay, and has the flags and nouns that several
+ * verbs share.
+ */
 import type { Flag } from './verb.ts';
 import { UsageError } from './exit-codes.ts';
 
 type Split = { readonly own: ReadonlyMap<string, string>; readonly rest: readonly string[] };
 
 /**
- * Separates a command's own flags from its other arguments, which the caller then reads as settings. Flags named in
- * `values` are written `--user alice` or `--user=alice`. Flags named in `switches` have no value. Throws UsageError
- * when a value is missing.
+ * Separates a command's own flags from its other arguments, which the caller then parses as settings. `values`: flags
+ * with a value, written `--user alice` or `--user=alice`. `switches`: flags without a value. Throws UsageError if a
+ * value is missing.
  */
 export function splitFlags(
   argv: readonly string[],
@@ -28,7 +31,7 @@ function missing(name: string): never {
   throw new UsageError(`${name}: needs a value`);
 }
 
-/** The help text of each first word of the operators' commands, by the word. */
+/** The help texts of the operators' commands, by their first word. */
 export const NOUNS: Readonly<Record<string, string>> = {
   status: 'State of the deployment',
   top: 'Rates and the busiest clients, again and again',

@@ -1,4 +1,4 @@
-/** Follows a subscription of the relay over server-sent events, and reconnects when the stream breaks. */
+/** Follows a subscription of the relay over server-sent events, and reconnects if the stream breaks. */
 import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, backoffMs } from '../clients/link/reconnect.ts';
 import { sleep, type Clock } from '../clients/link/platform.ts';
 import type { StreamAnswer } from '../clients/live/stream.ts';
@@ -7,24 +7,26 @@ import { OperatorFailure, EXIT } from './exit-codes.ts';
 import { type SentOperation, withinTime, throwErrors, bodyOf, badAnswer } from './relay.ts';
 import { withWords } from './rest-words.ts';
 
-/** How long a stream may be silent, in milliseconds. The relay sends a comment every 20 seconds. */
+/**
+ * A stream that is silent for this time counts as broken, in milliseconds. The relay sends a comment every 20 seconds.
+ */
 const SILENT_MS = 60_000;
 
-/** The codes of errors after which the same request may succeed later. */
+/** The error codes after which the same request may succeed later. */
 const PASSING: readonly string[] = ['unreachable', 'bad_answer', 'store_unavailable', 'draining', 'rate_limited'];
 
 type Following<Data> = {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onData: (data: Data) => void;
-  /** Called when an open stream breaks. Events may be missing until it is open again. */
+  /** Called when an open stream breaks. Events may be lost until it is open again. */
   readonly onGap: () => void;
 };
 
 /**
- * Passes the data of each event to `onData`. Rejects with the signal's reason when the signal is aborted. Rejects with
- * OperatorFailure when the relay refuses the subscription, and when the relay cannot be reached before the stream has
- * been open once.
+ * Passes the data of each event to `onData`. Rejects with the signal's reason if the signal is aborted. Rejects with
+ * OperatorFailure if the relay refuses the subscription, or if it cannot be reached before the stream was open for the
+ * first time.
  */
 export async function followStream<Data>(operation: SentOperation, following: Following<Data>): Promise<never> {
   const { clock, signal, onGap } = following;
@@ -52,7 +54,7 @@ async function readStream<Data>(
   { clock, signal, onData }: Following<Data>,
   onOpen: () => void,
 ): Promise<void> {
-  // Loaded here, because only the verbs that follow something need it.
+  // Loaded only now, because most verbs do not follow anything.
   const { runStream, StreamFailure } = await import('../clients/live/stream.ts');
   let opened = false;
   const silence = new AbortController();
@@ -90,7 +92,7 @@ async function readStream<Data>(
 
 const SILENT = new OperatorFailure(EXIT.unreachable, 'unreachable', 'The relay is silent.');
 
-/** Throws the refusal in an answer that is no stream. */
+/** Throws the refusal in a response that is not a stream. */
 function throwAnswer({ status, text }: StreamAnswer): never {
   const body = parseObject(text) ?? {};
   throwErrors(body);

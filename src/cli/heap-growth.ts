@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Keeps V8's space for new objects at its initial size. Nearly all objects that the start creates stay in use. V8 would
- * therefore enlarge that space repeatedly, by 30 MB in all. An idle relay does not use these 30 MB.
+ * Keeps V8's space for new objects at its initial size. Nearly all objects that are created at the start stay in use,
+ * so V8 would enlarge this space repeatedly, by 30 MB in total, which an idle relay does not need.
  */
 export function holdHeapGrowth(): void {
   setFlagsFromString('--semi-space-growth-factor=1');

@@ -7,12 +7,15 @@ import { splitFlags } from './flags.ts';
 import type { Io } from './io.ts';
 import { IN_CHECKOUT, packageSource } from './installation.ts';
 
-/** The files of the project as TypeScript has them. They have no types of their own, so JavaScript has the same text. */
+/**
+ * The folder with the project's files, in TypeScript. They contain no type annotations, so their text is valid
+ * JavaScript too.
+ */
 const TEMPLATES = join(import.meta.dirname, IN_CHECKOUT ? '../../starter' : '../starter');
 const ONLY_TYPESCRIPT = ['tsconfig.json'];
 const DEFAULT_FOLDER = 'callboard-project';
 
-/** Writes the project, and prints what to do next. Throws UsageError if the folder has files. */
+/** Writes the project and prints the next steps. Throws UsageError if the folder is not empty. */
 export async function init(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest: folders } = splitFlags(argv, { switches: ['--js', '--ts'] });
   const unknown = folders.filter((word) => word.startsWith('-'));
@@ -46,7 +49,7 @@ function requireEmpty(folder: string, given: string): void {
   if (names.length > 0) throw new UsageError(`${given}: has files already; name a new folder`);
 }
 
-/** Returns a text or a file name of the templates with the names that files have in this language. */
+/** Adapts a text or a file name of the templates to the project's language: replaces the file names in it. */
 function translated(text: string, language: 'js' | 'ts'): string {
   if (language === 'ts') return text;
   return text.replaceAll(/\b(server|client|call)\.ts\b/g, '$1.js');

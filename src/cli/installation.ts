@@ -1,4 +1,4 @@
-/** Finds out where this program was installed from, so that commands to paste and new projects use the same. */
+/** Finds out where this program was installed from, so that printed commands and new projects use the same package. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import { isRecord } from '../protocol/json.ts';
@@ -7,14 +7,15 @@ import { VERSION } from '../version.ts';
 /** The folder of the package, or of the checkout. */
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Whether this program runs from its sources. */
+/** Whether this program runs from its TypeScript sources. */
 export const IN_CHECKOUT = import.meta.filename.endsWith('.ts');
 
-/** Whether npx runs this program from its cache: the folder where it was started has no `callboard`. */
+/** Whether npx runs this program from its cache. The user's folder then has no `callboard` installed. */
 const BY_NPX = ROOT.includes(`${sep}_npx${sep}`);
 
 /**
- * Returns what a project names to get the same package: the path of a tarball or of a checkout, or else the version.
+ * Returns the dependency by which a project gets the same package: the path of a tarball or of a checkout, or the
+ * version.
  */
 export function packageSource(): { readonly path: string } | { readonly version: string } {
   if (IN_CHECKOUT) return { path: ROOT };
@@ -23,7 +24,7 @@ export function packageSource(): { readonly path: string } | { readonly version:
   return path === null ? { version: VERSION } : { path: resolve(project, path) };
 }
 
-/** Returns the file or folder from which npm installed the package in this project; null: from a registry. */
+/** Returns the file or folder from which npm installed the package in this project; null if it came from a registry. */
 function installedFile(project: string): string | null {
   try {
     const lock: unknown = JSON.parse(readFileSync(join(project, 'node_modules', '.package-lock.json'), 'utf8'));
@@ -36,13 +37,13 @@ function installedFile(project: string): string | null {
   }
 }
 
-/** Returns the command that runs `callboard` with these words in the folder where this program was started. */
+/** Returns the shell command that runs `callboard` with these words in the user's folder. */
 export function pasteable(...words: readonly string[]): string {
   if (IN_CHECKOUT)
     return ['npm run callboard', ...(words.some((word) => word.startsWith('-')) ? ['--'] : []), ...words].join(' ');
   if (!BY_NPX) return ['npx callboard', ...words].join(' ');
   const source = packageSource();
-  // npx takes an absolute path for a command, unless `--package` names it.
+  // npx would take an absolute path for a command, so the package is named by `--package`.
   const name = 'path' in source ? source.path : `callboard@${source.version}`;
   return [`npx --package ${name} callboard`, ...words].join(' ');
 }

@@ -8,28 +8,30 @@ import { type ItemColumns, listText, type Columns, rowText } from './output.ts';
 import { badAnswer, type RelayQuery } from './relay.ts';
 import type { OperatorRun, RunVerb } from './verb.ts';
 
-/** The cursor where a page begins, and the most rows that the page may have. */
+/** The cursor at which a page begins, and the most rows of the page. */
 type Paging = { readonly cursor?: string; readonly limit?: number };
 
-/** One page of a listing, as REST answers it. */
+/** One page of a listing, in the format of REST. */
 type ListedPage<Item extends object = object> = {
   readonly items: readonly Item[];
   readonly next_cursor?: string | null;
   readonly completeness: { readonly complete: boolean; readonly sources: readonly object[] };
 };
 
-/** Returns the items as one complete page, for listings that need no relay. */
+/** Returns the items as one complete page. For listings that do not come from a relay. */
 export function wholePage(items: readonly object[]): ListedPage {
   return { items, next_cursor: null, completeness: { complete: true, sources: [] } };
 }
 
 const ROWS_MAX = 1000;
-/** The rows of each page of `--all`. A page of more messages would exceed the relay's limit of cost of an operation. */
+/**
+ * The rows of each page with `--all`. A page with more messages would exceed the relay's cost limit for one operation.
+ */
 const ALL_ROWS = 500;
 
 /**
- * Returns a verb that lists a REST route, whose parameters `filters` makes from the flags. Nothing checks that the route
- * answers items of the type `Item`.
+ * Creates a verb that lists a REST route. `filters`: converts the flags to the parameters of the route. It is not
+ * checked that the items have the type `Item`.
  */
 export function listing<Item extends object = object>(
   path: string,
@@ -57,8 +59,8 @@ type Queried<Data, Filters, Item extends object> = ItemColumns<Item> & {
 };
 
 /**
- * Returns a verb that lists the rows of a GraphQL query. It is for listings that REST refuses to some who may ask, such
- * as users who ask about their own data.
+ * Creates a verb that lists the rows of a GraphQL query. For listings for which the REST route refuses some requesters
+ * whom GraphQL permits, such as users who list their own data.
  */
 export function queryListing<Data, Filters extends object, Item extends object>(
   queried: Queried<Data, Filters, Item>,
@@ -71,8 +73,8 @@ export function queryListing<Data, Filters extends object, Item extends object>(
 }
 
 /**
- * Prints the page that `--cursor` and `--limit` name, or with `--all` all pages. With `-o json`, all pages are printed
- * as one document. Standard error says what is missing, and where the next page begins.
+ * Prints one page (`--cursor`, `--limit`), or all pages with `--all`. With `-o json`, all pages are printed as one
+ * document. What is missing, and where the next page begins, is written to standard error.
  */
 async function printListing<Item extends object>(
   run: OperatorRun,
@@ -86,7 +88,7 @@ async function printListing<Item extends object>(
   sayWhatIsMissing(run, page);
 }
 
-/** Writes to standard error where the next page begins, if there is one, and whether the answer is incomplete. */
+/** Writes to standard error where the next page begins, if there is one, and what is missing from the answer. */
 export function sayWhatIsMissing({ io }: OperatorRun, page: Omit<ListedPage, 'items'>): void {
   const { next_cursor, completeness } = page;
   if (typeof next_cursor === 'string')
@@ -94,7 +96,7 @@ export function sayWhatIsMissing({ io }: OperatorRun, page: Omit<ListedPage, 'it
   if (!completeness.complete) io.complain('The answer is incomplete; -o json shows what is missing and why.\n');
 }
 
-/** Reads all pages, each with ALL_ROWS rows unless a limit is given. */
+/** Reads all pages, with ALL_ROWS rows each unless a limit is given. */
 async function readAll<Item extends object>(
   { cursor, limit = ALL_ROWS }: Paging,
   read: (paging: Paging) => Promise<ListedPage<Item>>,
@@ -106,7 +108,7 @@ async function readAll<Item extends object>(
   for (;;) {
     const page = await read(from === undefined ? { limit } : { limit, cursor: from });
     items.push(...page.items);
-    // A page that ended only at its limit of rows counts as complete, because the next page continues it.
+    // If a page ended only because of its row limit, it counts as complete, because the next page continues it.
     complete &&= page.completeness.complete;
     sources.push(...page.completeness.sources);
     if (typeof page.next_cursor !== 'string') break;
@@ -125,11 +127,14 @@ function pagingOf({ flags }: OperatorRun): Paging {
 type Watching<Data, Variables> = Columns & {
   readonly document: TypedDocumentString<Data, Variables>;
   readonly variables: Variables;
-  /** Returns the row of the event. `missed`: how many events before it were dropped, because they came too fast. */
+  /** Returns the row of an event. `missed`: how many events before it were dropped because they came too fast. */
   readonly event: (data: Data) => OutputRow & { readonly missed: number };
 };
 
-/** Prints events. Resolves after `--count` lines. Rejects when it is interrupted, and with the relay's refusal. */
+/**
+ * Prints events. Resolves after `--count` lines. Rejects if the operator interrupts it, or if the relay refuses the
+ * subscription.
+ */
 export async function printEvents<Data, Variables extends object>(
   run: OperatorRun,
   { document, variables, event, ...columns }: Watching<Data, Variables>,
@@ -155,8 +160,8 @@ export async function printEvents<Data, Variables extends object>(
 }
 
 /**
- * Returns a function that prints one row after the other in the chosen form, and says whether `--count` rows have been
- * printed. Further rows are not printed.
+ * Creates a function that prints rows one by one in the chosen format. It returns whether `--count` rows were printed;
+ * further rows are not printed.
  */
 export function countedPrinter(run: OperatorRun, columns: Columns): (row: OutputRow) => boolean {
   const { io, output, flags } = run;

@@ -1,4 +1,4 @@
-/** Runs the command that the arguments name, reports its error, and writes the text of `callboard help`. */
+/** Finds and runs the command that the arguments name, reports its error, and prints the text of `callboard help`. */
 import { CallboardError } from '../core/errors.ts';
 import { FILE_SETTINGS } from '../settings/setting-files.ts';
 import { SETTING_NAMES, SWITCHES } from '../settings.ts';
@@ -9,7 +9,7 @@ import { withVisibleText, type Io } from './io.ts';
 
 type Run = (argv: readonly string[], io: Io) => Promise<void>;
 
-/** The commands of the relay, each loaded on demand, so that `token` does not load the server. */
+/** The commands about the relay itself. Each is loaded only when it runs, so that `token` does not load the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   serve: async () => (await import('./serve.ts')).serve,
   demo: async () => (await import('./serve.ts')).demo,
@@ -23,12 +23,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   schema: async () => (await import('./tools.ts')).schema,
 };
 
-/** The first words that a shell's completion proposes besides the operators' commands. */
+/** The first words that shell completion proposes besides the operators' commands. */
 const OTHERS = [...Object.keys(COMMANDS), 'help', 'version'];
 
 /**
- * Runs one command to its end and returns the exit code: 0, 1 on failure, 2 for wrong usage. Operators' commands and
- * `audit verify` have further codes.
+ * Runs one command until it ends, and returns the exit code: 0, 1 for a failure, or 2 for wrong arguments. Operators'
+ * commands and `audit verify` have further codes.
  */
 export async function main(argv: readonly string[], process: Io): Promise<number> {
   const io = withVisibleText(process);
@@ -48,20 +48,22 @@ export async function main(argv: readonly string[], process: Io): Promise<number
   }
 }
 
-/** Whether the arguments name no command: then they are those of `serve`, so that `npx callboard` starts a relay. */
+/**
+ * Whether the arguments name no command. They are then arguments of `serve`, so that `npx callboard` starts a relay.
+ */
 function startsRelay([name]: readonly string[]): boolean {
   return name === undefined || (name.startsWith('--') && name !== '--help' && name !== '--version');
 }
 
 /**
- * Whether the arguments are a command for operators. `audit verify` is not, because it reads the settings of a relay.
- * The other `audit` commands ask a relay.
+ * Whether the arguments are an operator's command, which asks a relay. `audit verify` is not, although other `audit`
+ * commands are: it reads the settings of a relay.
  */
 function isOperators([noun = '', verb]: readonly string[]): boolean {
   return Object.hasOwn(NOUNS, noun) && !(noun === 'audit' && verb === 'verify');
 }
 
-/** Prints proposals for the next word of a line, one proposal a line. The scripts of `callboard completion` run it. */
+/** Prints proposals for the next word of a line, one per line. The scripts of `callboard completion` run this. */
 async function complete(words: readonly string[], io: Io): Promise<number> {
   const { completions } = await import('./operator.ts');
   const found = await completions(words, io);
@@ -145,7 +147,7 @@ function nouns(): string {
     .join('\n');
 }
 
-/** Returns the width of a column of these words. */
+/** Returns the width of a column with these words. */
 function widthOf(words: readonly string[]): number {
   return Math.max(...words.map(({ length }) => length)) + 2;
 }

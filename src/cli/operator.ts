@@ -1,4 +1,4 @@
-/** Runs an operator's command, as one application of Stricli. Only this folder imports Stricli. */
+/** Runs an operator's command with Stricli, the library for command lines. Only this folder imports Stricli. */
 import { buildApplication, buildRouteMap, proposeCompletions, run, type Application } from '@stricli/core';
 import { commandOf, type OperatorContext } from './command.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
@@ -10,13 +10,13 @@ function applicationOf(): Application<OperatorContext> {
   const routes = Object.fromEntries(Object.entries(NOUNS).map(([noun, brief]) => [noun, routeOf(noun, brief)]));
   return buildApplication(buildRouteMap({ docs: { brief: 'Commands for operators of a relay' }, routes }), {
     name: 'callboard',
-    // After `--` come the words of another command, such as that of `conformance`.
+    // The arguments after `--` are the words of another command, for example with `conformance`.
     scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
     documentation: { disableAnsiColor: true },
   });
 }
 
-/** Returns the command of this name, or else the group of commands below it. */
+/** Returns the command with this name, or the group of commands that begin with this word. */
 function routeOf(noun: string, brief: string) {
   const single = VERBS.find(({ name }) => name === noun);
   if (single) return commandOf(single);
@@ -34,12 +34,13 @@ export async function runOperator(argv: readonly string[], io: Io): Promise<Exit
   return process.exitCode === 0 || process.exitCode === null ? EXIT.done : EXIT.usage;
 }
 
-/** Returns proposals that complete the last of `words`. That word is empty or typed only in part. */
+/** Returns proposals that complete the last of `words`, which is empty or incomplete. */
 export async function completions(words: readonly string[], io: Io): Promise<readonly string[]> {
   const { context } = contextOf(io, () => {}, words);
   const found = await proposeCompletions(applicationOf(), words, context);
   const all = found.map(({ completion }) => completion);
-  // Shells complete what all proposals have in common, and flags among the values have nothing in common with them.
+  // Shells insert the common beginning of all proposals. Flags have no common beginning with values, so they are left
+  // out unless the word begins with `-`.
   const values = all.filter((word) => !word.startsWith('-'));
   return values.length > 0 && !words.at(-1)?.startsWith('-') ? values : all;
 }
@@ -49,7 +50,7 @@ function contextOf(io: Io, end: (exit: ExitCode) => void, words: readonly string
     stdout: { write: io.print },
     stderr: { write: io.complain },
     env: {},
-    // Stricli sets the code only while it is null.
+    // Stricli sets the exit code only if it is null.
     exitCode: null as number | string | null,
   };
   return { process, context: { process, io, end, words } };

@@ -1,7 +1,4 @@
-/**
- * Finds values that complete an argument: contexts of this machine, and users, clients, calls and actions that a relay
- * knows.
- */
+/** Finds values for shell completion: contexts on this machine, and users, clients, calls and actions at a relay. */
 import {
   ConnectionActionsDocument,
   GetServerDocument,
@@ -15,7 +12,9 @@ import { readContexts } from './contexts-file.ts';
 import { openRelay, type OperatorRelay } from './relay.ts';
 import type { Io } from './io.ts';
 
-/** How long each request to the relay may take, in milliseconds: a person waits at the keyboard. */
+/**
+ * The time limit of each request to the relay, in milliseconds. It is short, because a person waits at the keyboard.
+ */
 const WITHIN_MS = 1_000;
 const once = () => ({ repeatable: false, signal: AbortSignal.timeout(WITHIN_MS) });
 /** The most users that are read. */
@@ -23,13 +22,13 @@ const USERS = 1000;
 /** The most clients or calls that are read. */
 const ROWS = 200;
 
-/** The words of the line that is completed, the last one in part. */
+/** The words of the line that the shell completes. The last one may be incomplete. */
 type Line = { readonly words: readonly string[]; readonly io: Io };
 
 /**
- * Returns values for the argument with this name; the last word of the line may be a part of one. Returns none for an
- * argument without proposals, if a request fails or takes longer than WITHIN_MS, and if a command prints the token,
- * because such a command may ask for a passphrase. Never rejects.
+ * Returns values for the argument with this name. The last word of the line may be the beginning of one. Returns none
+ * if the argument has no proposals, if a request fails or takes longer than WITHIN_MS, or if the token comes from a
+ * command, because the command may ask for a passphrase. Never rejects.
  */
 export async function proposals(argument: string, { words, io }: Line): Promise<readonly string[]> {
   const find = Object.hasOwn(FOUND, argument) ? FOUND[argument] : undefined;
@@ -38,7 +37,7 @@ export async function proposals(argument: string, { words, io }: Line): Promise<
     if (!find) return Object.keys((await readContexts(io.env)).contexts);
     const relay = openRelay(relayFlags(words), { env: io.env, clock: io.clock ?? systemClock });
     if ((await relay.settings()).runsCommand) return [];
-    // A value with hidden characters is printed with their codes, so a shell would complete another text.
+    // A value with hidden characters would be printed with their codes, and the shell would insert these.
     return (await find(relay, words)).filter((value) => visibleLine(value) === value);
   } catch {
     return [];
@@ -70,7 +69,7 @@ const FOUND: Readonly<Record<string, Find>> = {
   },
 };
 
-/** Returns the users that an administrator sees, at most USERS; for a user, that user alone. */
+/** Returns the users that an administrator sees, at most USERS. A user sees itself only. */
 async function usersOf(relay: OperatorRelay): Promise<readonly string[]> {
   const { viewer } = await relay.query(GetServerDocument, {}, once());
   if (viewer.kind !== 'admin') return viewer.user_id === null ? [] : [viewer.user_id];
@@ -85,13 +84,13 @@ async function connectionsOf(relay: OperatorRelay, user_id: string | undefined, 
   return connections.items;
 }
 
-/** Returns the user of the address that the last word begins; undefined while the user is being typed. */
+/** Returns the user in the address that the last word begins; undefined while the user itself is being typed. */
 function userIn(words: readonly string[]): string | undefined {
   const [user, ...rest] = words.at(-1)?.split('/') ?? [];
   return rest.length > 0 ? user : undefined;
 }
 
-/** Returns the flags of the line that choose a relay. */
+/** Returns the flags of the line by which a relay is selected. */
 function relayFlags(words: readonly string[]): Readonly<Record<string, string | undefined>> {
   const flag = (name: string): string | undefined => valueOf(name, words);
   return {
@@ -102,7 +101,7 @@ function relayFlags(words: readonly string[]): Readonly<Record<string, string | 
   };
 }
 
-/** Returns the value of a flag, written `--url x` or `--url=x`. The last word is left out, as it is incomplete. */
+/** Returns the value of a flag, written `--url x` or `--url=x`. Ignores the last word, because it is incomplete. */
 function valueOf(flag: string, words: readonly string[]): string | undefined {
   const complete = words.slice(0, -1);
   const at = complete.findLastIndex((word) => word === flag || word.startsWith(`${flag}=`));

@@ -1,5 +1,6 @@
 /**
- * Decides which relay a command talks to, and where its token comes from: flags, environment or the file of contexts.
+ * Determines which relay a command uses and where its token comes from: flags, environment variables, or the contexts
+ * file.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -13,11 +14,11 @@ export type RelayFlags = Readonly<Record<string, string | undefined>>;
 export type RelaySettings = {
   /** The base address of the relay. */
   readonly url: string;
-  /** What named the address, as a text for people: a flag, a variable, a context or the default. */
+  /** Where the address comes from, as a text for people: a flag, a variable, a context or the default. */
   readonly urlFrom: string;
   /** Reads the token from its source. Rejects with OperatorFailure if there is none. */
   readonly token: () => Promise<string>;
-  /** A description of where the token comes from, for people. Null: nothing names a source. */
+  /** Where the token comes from, as a text for people; null if no source is configured. */
   readonly tokenFrom: string | null;
   /** Whether reading the token runs a command, which may ask a person for a passphrase. */
   readonly runsCommand: boolean;
@@ -27,9 +28,9 @@ const DEFAULT_URL = 'http://127.0.0.1:4400';
 
 /**
  * Reads the flags `context`, `url`, `tokenFile` and `tokenCommand`, the variables CALLBOARD_CONTEXT, CALLBOARD_URL and
- * CALLBOARD_TOKEN, and the file of contexts. The token of a context is sent to the relay of that context only. No flag
- * holds a token, since other users of the machine can read arguments. Throws OperatorFailure for settings that do not
- * fit together.
+ * CALLBOARD_TOKEN, and the contexts file. The token of a context is sent only to the relay of this context. No flag
+ * contains a token, because other users of the machine can read the arguments of a process. Throws OperatorFailure if
+ * the settings contradict each other.
  */
 export async function readSettings(flags: RelayFlags, env: Env): Promise<RelaySettings> {
   if (flags['context'] !== undefined && flags['url'] !== undefined)
@@ -75,8 +76,8 @@ export function contextNamed({ contexts }: ContextsFile, name: string): RelayCon
 }
 
 /**
- * Returns the source of the token: a flag for the token, then CALLBOARD_TOKEN, then the context. A context that a flag
- * names goes before CALLBOARD_TOKEN, which may belong to another relay.
+ * Returns the source of the token. The order is: a flag for the token, CALLBOARD_TOKEN, the context. But a context that
+ * a flag selects comes before CALLBOARD_TOKEN, which may belong to another relay.
  */
 function tokenSource(flags: RelayFlags, env: Env, context: NamedContext | null): Source | null {
   const { tokenCommand, tokenFile } = flags;
@@ -105,7 +106,7 @@ async function noToken(): Promise<string> {
   );
 }
 
-/** Returns what the token command printed. Errors do not repeat its output, since it may hold a secret. */
+/** Returns what the token command printed. Errors do not contain this output, because it may be secret. */
 async function printedBy(command: string): Promise<string> {
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command]).catch((error: { code?: unknown }) => {
     throw noTokenFrom(`The token command ended with ${String(error.code)}.`);

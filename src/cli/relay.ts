@@ -1,6 +1,6 @@
 /**
- * The relay that an operator's command talks to: sends requests to it, over REST where a route answers administrators and
- * users alike, otherwise over GraphQL.
+ * Sends an operator's requests to the relay: over REST if a route answers administrators and users alike, and over
+ * GraphQL otherwise.
  */
 import type { TypedDocumentString } from '../../generated/cli.ts';
 import type { Clock } from '../clients/link/platform.ts';
@@ -11,19 +11,19 @@ import { OperatorFailure, exitOfCode, exitOfProblem, EXIT } from './exit-codes.t
 import { readSettings, type RelayFlags, type RelaySettings } from './relay-settings.ts';
 import { withWords, withNames } from './rest-words.ts';
 
-/** The parameters of a REST route. Those that are undefined are not sent. */
+/** The parameters of a REST route. Undefined parameters are not sent. */
 export type RelayQuery = Readonly<Record<string, string | undefined>>;
 
 type RelayCall = {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly body?: object;
   readonly query?: RelayQuery;
-  /** How long the relay may take to answer, in milliseconds. */
+  /** The time limit of the whole request, in milliseconds. */
   readonly budgetMs?: number;
-  /** Whether a request whose connection breaks may be sent again. Default true. */
+  /** Whether the request may be sent again if its connection breaks. Default true. */
   readonly repeatable?: boolean;
   readonly signal?: AbortSignal;
-  /** Receives the progress of the call that the request invokes or awaits. */
+  /** Receives the progress of the call that the request makes or awaits. */
   readonly onProgress?: ProgressSink | undefined;
 };
 
@@ -38,17 +38,17 @@ export type SentOperation = {
 
 export type OperatorRelay = ReturnType<typeof openRelay>;
 
-/** The default limit for one answer with its retries, in milliseconds. */
+/** The default time limit of a request with its retries, in milliseconds. */
 const BUDGET_MS = 10_000;
-/** How long the relay may take to begin an answer, in milliseconds; longer than a call waits for its end. */
+/** The time limit until a response begins, in milliseconds. It is longer than a call waits for its end. */
 const HEAD_MS = 120_000;
 
-/** The number of retries of a request that is safe to repeat. */
+/** How many times a request is repeated that is safe to repeat. */
 const RETRIES = 2;
 
 /**
- * Opens the relay that the flags, the environment or a context select. Reads no settings and sends nothing before they
- * are needed.
+ * Opens the relay that flags, environment variables or a context select. The settings are read, and requests are sent,
+ * only when needed.
  */
 export function openRelay(
   flags: RelayFlags,
@@ -59,7 +59,7 @@ export function openRelay(
 
   const send = withinTime(clock);
 
-  /** Requests a route and returns its answer, whatever its status. Throws OperatorFailure if there is no answer. */
+  /** Sends a request and returns the response, whatever its status. Throws OperatorFailure if there is no response. */
   async function request(path: string, call: RelayCall = {}): Promise<HttpAnswer> {
     const { url, token } = await settings();
     const retries = call.repeatable === false ? 0 : RETRIES;
@@ -83,9 +83,12 @@ export function openRelay(
   return {
     settings,
     request,
-    /** Requests a REST route and returns the body of the answer. Throws OperatorFailure for a problem document. */
+    /**
+     * Sends a request to a REST route and returns the body of the response. Throws OperatorFailure if it is a problem
+     * document.
+     */
     read: async (path: string, call?: RelayCall) => bodyOf(await request(path, call)),
-    /** Runs a query or a mutation, with the words of REST in place of GraphQL's enum names. Throws OperatorFailure. */
+    /** Runs a query or a mutation. Enum values in variables and data are the words of REST. Throws OperatorFailure. */
     async query<Data, Variables extends object>(
       document: TypedDocumentString<Data, Variables>,
       variables: Variables,
@@ -107,8 +110,8 @@ export function openRelay(
 }
 
 /**
- * Returns a `fetch` whose answer must begin within HEAD_MS, and which follows no redirect: another host must not get what
- * is meant for the relay. The answer to a redirect is returned as it is.
+ * Creates a `fetch` whose response must begin within HEAD_MS. It does not follow redirects, because another host must
+ * not get the request; it returns the redirect itself.
  */
 export function withinTime(clock: Clock): typeof globalThis.fetch {
   return async (input, init) => {
@@ -132,7 +135,7 @@ function operationOf<Data, Variables extends object>(
   return { name, body: { query, variables: withNames(name, variables) } };
 }
 
-/** Returns the body of an answer. Throws OperatorFailure for a problem document or an answer that no relay gives. */
+/** Returns the body of a response. Throws OperatorFailure if it is a problem document, or not from a relay. */
 export function bodyOf({ status, body }: HttpAnswer): HttpAnswer['body'] {
   if (status < 300 && Object.keys(body).length > 0) return body;
   const { code, detail } = body;
@@ -149,8 +152,8 @@ export function badAnswer(message: string): OperatorFailure {
 }
 
 /**
- * Returns the data of an answer. It trusts the type, because the relay validated the document against the schema from
- * which the type was generated.
+ * Returns the data of a GraphQL response. Its type is not checked, because the relay validated the operation against
+ * the schema from which the type was generated.
  */
 function dataOf<Data>(answer: HttpAnswer): Data {
   throwErrors(answer.body);
@@ -158,7 +161,7 @@ function dataOf<Data>(answer: HttpAnswer): Data {
   return data as Data;
 }
 
-/** Throws the first error of a GraphQL answer. */
+/** Throws the first error in a GraphQL response, if there is one. */
 export function throwErrors({ errors }: Readonly<Record<string, unknown>>): void {
   const [first]: unknown[] = Array.isArray(errors) ? errors : [];
   if (typeof first !== 'object' || first === null) return;
@@ -167,7 +170,7 @@ export function throwErrors({ errors }: Readonly<Record<string, unknown>>): void
   throw new OperatorFailure(exitOfCode(code), code, typeof message === 'string' ? message : code);
 }
 
-/** Joins path segments, each percent-encoded. */
+/** Joins path segments. Each is percent-encoded. */
 export function pathOf(...segments: readonly string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }

@@ -12,8 +12,8 @@ import type { RedactingLog } from '../platform/log.ts';
 import type { Io } from './io.ts';
 
 /**
- * The time between two readings of the files, in milliseconds. The files are read and not watched, because reading them
- * shows every replacement, even one by a symbolic link.
+ * The interval of reading the files, in milliseconds. They are not watched, because only reading detects every kind of
+ * replacement, such as one by a symbolic link.
  */
 const CHECK_MS = 5_000;
 
@@ -26,10 +26,10 @@ type ReloadOptions = {
 };
 
 /**
- * Checks every 5 s whether a file of the configuration has changed, and then replaces the credentials, the certificate
- * and the policy. A faulty configuration is logged and changes nothing; the files are read again after their next
- * change. A faulty policy file keeps the policy before it, and nothing else from being replaced. Does nothing if the
- * configuration names no such file.
+ * Reads the files of the configuration every CHECK_MS. If one has changed, replaces the credentials, the certificate
+ * and the policy. If the configuration is faulty, logs this and changes nothing until a file changes again. If only the
+ * policy file is faulty, keeps the previous policy and replaces the rest. Does nothing if the configuration names no
+ * files.
  */
 export function reloadOnChange(started: Config, { callboard, env, argv, clock, log }: ReloadOptions): Cancel {
   if (started.files.length === 0) return () => {};
@@ -72,7 +72,7 @@ function contentOf(paths: readonly string[]): string {
   return JSON.stringify(paths.map(textOf));
 }
 
-/** Returns the text of a file. Null: it cannot be read, for example because it is just being replaced. */
+/** Returns the text of a file. Null if it cannot be read, for example because it is being replaced. */
 function textOf(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');

@@ -1,13 +1,10 @@
-/**
- * Translates between the names of GraphQL's enum values and the words that REST writes for them. The command line shows
- * the words.
- */
+/** Translates between GraphQL's enum names and the words that REST and the command line use for them. */
 import { ENUM_PLACES, ENUM_WORDS } from '../../generated/cli-enums.ts';
 import { usageFailure } from './exit-codes.ts';
 
 type Words = typeof ENUM_WORDS;
 type EnumName = keyof Words;
-/** A word of this enum in REST, such as `outcome_unknown` of `Outcome`. */
+/** The REST word of a value of this enum, such as `outcome_unknown` of `Outcome`. */
 type WordOf<Name extends EnumName> = Words[Name][keyof Words[Name]] & string;
 
 /** Returns all words of an enum. */
@@ -15,7 +12,10 @@ export function wordsOf(name: EnumName): readonly string[] {
   return Object.values(ENUM_WORDS[name]);
 }
 
-/** Returns the text if it is a word of the enum; undefined without a text. Throws a usage failure for another text. */
+/**
+ * Returns the text if it is a word of the enum; undefined if it is absent. Throws a usage failure if it is any other
+ * text.
+ */
 export function readWord<Name extends EnumName>(name: Name, text: string): WordOf<Name>;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined;
 export function readWord<Name extends EnumName>(name: Name, text: string | undefined): WordOf<Name> | undefined {
@@ -30,21 +30,21 @@ function isWord<Name extends EnumName>(name: Name, text: string): text is WordOf
 type WordTable = Readonly<Record<string, string>>;
 const WORDS: Readonly<Record<string, WordTable>> = ENUM_WORDS;
 
-/** Returns the variables of an operation with GraphQL's enum names in place of the words of REST. */
+/** Returns the variables of an operation, with REST words replaced by GraphQL's enum names. */
 export function withNames(operation: string, variables: object): object {
   const namesOf = (words: WordTable): WordTable =>
     Object.fromEntries(Object.entries(words).map(([name, word]) => [word, name]));
   return translate({ ...variables }, ENUM_PLACES[operation]?.variables, namesOf);
 }
 
-/** Returns the data with the words of REST in place of GraphQL's enum names. Changes the given object. */
+/** Replaces GraphQL's enum names in the data by REST words, and returns the same object. */
 export function withWords<Data>(operation: string, data: Data): Data {
   return translate(data, ENUM_PLACES[operation]?.data, (words) => words);
 }
 
 /**
- * Replaces the enum values at these places in `value`, and returns it. `places` has the name of the enum at each place,
- * and `tableOf` makes the table of replacements from the words of that enum.
+ * Replaces the enum values at the given places in `value`, and returns it. `places`: the name of the enum at each
+ * place. `tableOf`: makes the table of replacements from the words of an enum.
  */
 function translate<Value>(value: Value, places: WordTable = {}, tableOf: (words: WordTable) => WordTable): Value {
   for (const [place, name] of Object.entries(places)) replaceAt(value, place.split('.'), tableOf(WORDS[name] ?? {}));

@@ -1,6 +1,5 @@
 /**
- * Runs the commands that start a relay: `callboard serve` starts it, prints how to use it, and ends it after a stop
- * signal; `callboard demo` starts it with demo clients and traffic.
+ * Runs the commands that start a relay: `callboard serve`, and `callboard demo`, which adds demo clients and traffic.
  */
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
@@ -27,7 +26,7 @@ import { keepTrial } from './trial-credentials.ts';
 const ALONE =
   'A node id is given, but CALLBOARD_REDIS_URL is not set: this relay is no node of a fleet. It is a trial, with credentials of its own.\n';
 
-/** Runs a relay until the first stop signal, then drains and closes it. */
+/** Runs a relay until the first stop signal, and then drains and closes it. */
 export async function serve(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { switches: ['--json', '--fresh'] });
   const { config, keptIn, onDataUnusable } = keepTrial(readConfig(io.env, rest), own.has('--fresh'), io);
@@ -63,7 +62,7 @@ export async function serve(argv: readonly string[], io: Io): Promise<void> {
   if (!ended) io.endNow?.();
 }
 
-/** Starts to listen and returns the address. If that fails, closes the relay and throws the explained error. */
+/** Starts listening and returns the address. If this fails, closes the relay and throws an error that explains why. */
 async function listen(callboard: Callboard, config: Config, fd: number | null): Promise<string> {
   const { host, port } = config;
   try {
@@ -74,24 +73,24 @@ async function listen(callboard: Callboard, config: Config, fd: number | null): 
   }
 }
 
-// Applies changed credential and certificate files while the relay runs. Other settings keep their values.
+// Prints how to use the relay that was started.
 
 type Started = {
   readonly url: string;
   readonly mode: string;
   readonly nodeId: string;
   readonly credentials: Credentials | null;
-  /** Whether agents are served. */
+  /** Whether the relay serves agents. */
   readonly mcp: boolean;
-  /** The file that keeps the credentials; null: no file does. */
+  /** The file that stores the credentials; null if no file does. */
   readonly keptIn: string | null;
-  /** The one-time code that signs a person in to the GraphQL editor. Null: the editor asks for a token. */
+  /** The one-time code with which a person signs in to the GraphQL editor; null if the editor asks for a token. */
   readonly code: string | null;
-  /** The one-time code that signs a person in to the console. Null: the console asks for a token. */
+  /** The one-time code with which a person signs in to the console; null if the console asks for a token. */
   readonly consoleCode: string | null;
 };
 
-/** Returns one line of JSON for programs that start a relay. */
+/** Returns one line of JSON, for programs that start a relay. */
 function jsonLine({ url, credentials }: Started): string {
   const generated = credentials && {
     admin_token: credentials.adminToken,
@@ -101,7 +100,7 @@ function jsonLine({ url, credentials }: Started): string {
   return `${JSON.stringify({ event: 'listening', url, ...generated })}\n`;
 }
 
-/** Returns the text for a person: the addresses to open, and commands to paste. */
+/** Returns a text for people: the addresses to open, and commands to paste. */
 function greeting(started: Started): string {
   const { url, mode, nodeId, credentials, keptIn, mcp, code, consoleCode } = started;
   const editor = code === null ? `${url}/graphql` : `${url}/graphql#code=${code}`;
@@ -142,7 +141,7 @@ curl -H "authorization: Bearer $ADMIN" ${url}/connections
 `;
 }
 
-/** Returns a shell command that runs a client. Its lines contain no single quotes. */
+/** Returns a shell command that runs a client. Its lines contain no single quotes, because it is quoted with them. */
 function client(url: string): string {
   return `${nodeCommand()} --input-type=module -e '
 import { env } from "node:process";
@@ -154,14 +153,14 @@ runtime.handle("notes.add", { summary: "Adds a note" }, ({ text }) => ({ added: 
 runtime.connect();'`;
 }
 
-/** Returns the shell command that starts the Node that runs this process. */
+/** Returns the shell command that runs the same Node as this process. */
 function nodeCommand(): string {
   return process.execPath.includes(`${sep}node_modules${sep}`) ? 'npx node' : 'node';
 }
 
 /**
- * Returns the name by which a program in this folder imports the client runtime: the package's name, or the address of
- * its file if the package is not installed.
+ * Returns the specifier by which a program in this folder imports the client runtime: the package's name or, if the
+ * package is not installed, the URL of its file.
  */
 function runtimeSpecifier(): string {
   const name = 'callboard/runtime';
@@ -175,12 +174,12 @@ function runtimeSpecifier(): string {
   }
 }
 
-/** The number of the first file descriptor that a service manager passes. systemd's sd_listen_fds defines it. */
+/** The number of the first file descriptor that a service manager passes, as systemd's sd_listen_fds defines it. */
 const FIRST_FD = 3;
 
 /**
- * Returns the file descriptor of the listening socket that a service manager such as systemd passed to this process.
- * LISTEN_PID and LISTEN_FDS describe it. Returns null if none was passed. Throws UsageError if several were passed,
+ * Returns the file descriptor of the listening socket that a service manager such as systemd passed to this process;
+ * null if it passed none. LISTEN_PID and LISTEN_FDS describe the sockets. Throws UsageError if there are several,
  * because a relay listens on one socket.
  */
 export function activatedSocket(env: Readonly<Record<string, string | undefined>>, pid: number): number | null {
@@ -192,13 +191,16 @@ export function activatedSocket(env: Readonly<Record<string, string | undefined>
 
 /** The user of the generated trial token. */
 const TRIAL_USER = 'demo';
-/** How long the printed token is valid. A trial that is started again has the same secret. */
+/**
+ * How many days the printed token is valid. It stays valid when the trial is started again, because the secret is the
+ * same.
+ */
 const TRIAL_DAYS = 30;
 
 /** Generated credentials: the admin token, the secret, and a token of TRIAL_USER for TRIAL_DAYS. */
 type Credentials = { readonly adminToken: string; readonly secret: string; readonly userToken: string };
 
-/** Returns the credentials of a trial to print; null if the configuration lacks an admin token or the secret. */
+/** Returns the credentials of a trial for printing; null if the configuration lacks an admin token or the secret. */
 async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
   const [adminToken] = auth.adminTokens;
   if (adminToken === undefined || auth.secret === null) return null;
@@ -216,7 +218,7 @@ async function trialCredentials({ auth }: Config): Promise<Credentials | null> {
 
 // The command `callboard demo`.
 
-/** The highest pace, in scenes per second. With a higher one, the demo would mainly measure the machine. */
+/** The highest pace, in scenes per second. At a higher pace, the demo would mostly measure the machine. */
 const PACE_MAX = 50;
 
 /** Runs the demo until the first stop signal. */

@@ -1,16 +1,16 @@
-/** Explains which program holds a port that is taken. */
+/** Explains which program already uses the port on which a relay should listen. */
 import type { Config } from '../config.ts';
 import { parseObject } from '../protocol/json.ts';
 import { CommandError } from './exit-codes.ts';
 import { pasteable } from './installation.ts';
 import { ask, addressOf } from './tools.ts';
 
-/** How long the program that holds a port may take to say what it is, in milliseconds. */
+/** How long the program on the port may take to answer what it is, in milliseconds. */
 const HOLDER_MS = 2_000;
 
 /**
- * Returns an error that says which program holds the port on which the relay of this command was to listen, and what
- * helps. Returns every other error as it is.
+ * If the error says that the port is taken, returns an error that says which program uses it and what to do. Returns
+ * any other error unchanged.
  */
 export async function explainTaken(error: unknown, config: Config, verb: 'serve' | 'demo'): Promise<unknown> {
   if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;

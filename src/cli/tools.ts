@@ -1,4 +1,4 @@
-/** Runs the small commands that need no relay in their process: token, console, healthcheck, schema and spill-clean. */
+/** Runs the small commands that start no relay: token, console, healthcheck, schema and spill-clean. */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { IncomingMessage } from 'node:http';
@@ -21,7 +21,7 @@ import { keptSecret } from './trial-credentials.ts';
 const SCOPES: readonly string[] = ['connect', 'invoke', 'host', 'mcp', 'admin'];
 /** The default of `--ttl`, in seconds: an hour. */
 const TTL_DEFAULT = 3600;
-/** The default of `--ttl` with `--mcp`, in seconds: 30 days, because hosts keep the token of a server. */
+/** The default of `--ttl` with `--mcp`, in seconds: 30 days, because hosts store the token in their configuration. */
 const TTL_MCP = 30 * 24 * 3600;
 /** The largest `--ttl`, in seconds: ten years. */
 const TTL_MAX = 10 * 365 * 24 * 3600;
@@ -54,7 +54,7 @@ export async function token(argv: readonly string[], io: Io): Promise<void> {
   io.print(`${await signed}\n`);
 }
 
-/** Returns the user's id in canonical form. If it is missing or wrong, adds a fault and returns an empty text. */
+/** Returns the canonical user id. If it is missing or invalid, adds a fault and returns an empty text. */
 function readUser(flag: string, text: string | undefined, faults: string[]): string {
   if (text === undefined) faults.push(`${flag}: is required`);
   try {
@@ -66,7 +66,7 @@ function readUser(flag: string, text: string | undefined, faults: string[]): str
 }
 
 /**
- * Returns the secret that signs `what`: the configured one, or the one that a trial has kept. Throws UsageError with
+ * Returns the secret that signs `what`: the configured one, or the one that a trial has stored. Throws UsageError with
  * all `faults`, or if there is no secret.
  */
 function secretFor(what: string, { generated, auth }: Config, faults: readonly string[], { env }: Io): string {
@@ -91,7 +91,9 @@ function readTtl(text: string | undefined, otherwise: number, faults: string[]):
   return seconds;
 }
 
-/** Prints a sign-in link that any node of the deployment accepts. Audit and token record the operator's name. */
+/**
+ * Prints a sign-in link that any node of the deployment accepts. The audit and the token contain the operator's name.
+ */
 export async function consoleLink(argv: readonly string[], io: Io): Promise<void> {
   const { own, rest } = splitFlags(argv, { values: ['--url', '--name'] });
   const faults: string[] = [];
@@ -110,7 +112,7 @@ export function signInLine(url: string): string {
   return pasteable('console', ...(url === DEFAULT_URL ? [] : ['--url', url]));
 }
 
-/** The address of a relay whose host, port and base path are not set. */
+/** The address of a relay with the default host, port and base path. */
 const DEFAULT_URL = 'http://127.0.0.1:4400';
 
 function loginName(): string {
@@ -121,12 +123,12 @@ function loginName(): string {
   }
 }
 
-/** The default of `--within`: how long the relay may take to answer, in milliseconds. */
+/** The default of `--within`, in milliseconds: the time limit of the relay's answer. */
 const WITHIN_MS = 3_000;
 
 /**
- * Requests `/readyz` of the relay on this machine and prints the answer. The settings give its host, port and base
- * path. Made for health checks of containers whose images have no curl. Throws if the relay is not ready, or does not
+ * Requests `/readyz` of the relay on this machine and prints the answer. Host, port and base path come from the
+ * settings. Made for health checks of containers whose images lack curl. Throws if the relay is not ready, or does not
  * answer within 3 s (`--within`).
  */
 export async function healthcheck(argv: readonly string[], io: Io): Promise<void> {
@@ -140,8 +142,8 @@ export async function healthcheck(argv: readonly string[], io: Io): Promise<void
 }
 
 /**
- * Requests a URL of the relay. It does not verify the certificate, because the certificate names the relay's public
- * host. The request stays on this machine and carries no secret.
+ * Requests a URL of the relay. The certificate is not verified, because it names the relay's public host. The request
+ * stays on this machine and contains no secret.
  */
 export async function ask(url: string, within: number): Promise<{ readonly status: number; readonly body: string }> {
   const signal = AbortSignal.timeout(within);
@@ -158,7 +160,9 @@ export async function ask(url: string, within: number): Promise<{ readonly statu
   }
 }
 
-/** Returns the address at which this machine reaches a relay: loopback for a relay that listens on all addresses. */
+/**
+ * Returns the address at which this machine reaches a relay. If the relay listens on all addresses, this is loopback.
+ */
 export function addressOf({ host, port, basePath, tls }: Config): string {
   return `${tls ? 'https' : 'http'}://${reachable(host)}:${port}${basePath}`;
 }
@@ -172,12 +176,12 @@ function reachable(host: string): string {
 /** Prints the GraphQL schema. Throws UsageError for any argument. */
 export async function schema(argv: readonly string[], io: Io): Promise<void> {
   if (argv.length > 0) throw new UsageError(`schema takes no flags: ${argv.join(' ')}`);
-  // Only this command needs the schema, and only `spillClean` the relay.
+  // Loaded only here, because no other command of this file needs the schema.
   const { printedSchema } = await import('../graphql/schema/schema.ts');
   io.print(printedSchema());
 }
 
-/** Removes expired payloads from the spill directory and prints how many. May run while relays use the directory. */
+/** Removes expired payloads from the spill directory and prints their number. Relays may be using the directory. */
 export async function spillClean(argv: readonly string[], io: Io): Promise<void> {
   const { spillDir, dataDir, logLevel } = readConfig(io.env, argv);
   const { DataDirectory } = await import('../backends/journal/files.ts');

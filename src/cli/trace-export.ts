@@ -1,6 +1,6 @@
 /**
- * Exports the spans of `callboard serve` by OTLP, and decides which traces are recorded, as the standard variables of
- * OpenTelemetry say (docs/tracing.md). The packages of OpenTelemetry are optional: this file loads them only if an
+ * Exports the trace spans of `callboard serve` over OTLP, and samples traces, as the standard variables of
+ * OpenTelemetry configure it (docs/tracing.md). OpenTelemetry's packages are optional: they are loaded only if an
  * endpoint is set.
  */
 import type { CallboardOptions } from '../callboard.ts';
@@ -16,13 +16,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 type TraceExport = {
   readonly api: TraceApi;
   /**
-   * Exports the remaining spans, for at most FLUSH_MS. Resolves with whether the exporter has ended; if it has not, its
-   * requests and timers keep the process running. Never rejects.
+   * Exports the remaining spans, for at most FLUSH_MS. Resolves with whether the exporter has stopped. If it has not,
+   * its requests and timers keep the process running. Never rejects.
    */
   close(): Promise<boolean>;
 };
 
-/** The names of the packages that an operator installs to export spans. */
+/** The packages that an operator must install to export spans. */
 const PACKAGES =
   '@opentelemetry/api @opentelemetry/sdk-trace @opentelemetry/resources @opentelemetry/exporter-trace-otlp-proto';
 const PROTOCOL = 'http/protobuf';
@@ -36,8 +36,8 @@ const loadPackages = async () => ({
 type ExportPackages = Awaited<ReturnType<typeof loadPackages>>;
 
 /**
- * Opens the export of spans. Returns null if no endpoint is set. If a package is missing, logs that and returns null.
- * Throws `invalid_argument` for variables with values that are not supported.
+ * Starts the export of spans. Null if no endpoint is set, or if a package is missing, which is logged. Throws
+ * `invalid_argument` if a variable has an unsupported value.
  */
 export async function openTraceExport(env: Environment, { log, clock }: ExportOptions): Promise<TraceExport | null> {
   const url = endpointOf(env);
@@ -50,7 +50,7 @@ export async function openTraceExport(env: Environment, { log, clock }: ExportOp
   return packages && start(packages, settings, { log, clock });
 }
 
-/** How long the stop of a relay waits for the export of its last spans, in milliseconds. */
+/** How long a relay that stops waits for the export of its last spans, in milliseconds. */
 export const FLUSH_MS = 1_000;
 
 type ExportOptions = { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
@@ -81,7 +81,7 @@ async function start(
       const { promise: late, resolve } = Promise.withResolvers<boolean>();
       const cancel = clock.after(FLUSH_MS, () => resolve(false));
       const done = (): boolean => true;
-      // The exporter has logged its failure already.
+      // The exporter has already logged its failure.
       const ended = await Promise.race([provider.shutdown().then(done, done), late]);
       cancel();
       if (!ended) log.warn({}, 'the collector does not answer: the last spans are lost');
@@ -92,7 +92,10 @@ async function start(
 
 type Exporter = InstanceType<ExportPackages['OTLPTraceExporter']>;
 
-/** Logs the first failure of an exporter and the next success only, so that an absent collector fills no log. */
+/**
+ * Logs only the first of several failures of an exporter, and the next success, so that a missing collector does not
+ * fill the log.
+ */
 function noteFailures(exporter: Exporter, log: Log): Exporter {
   const send = exporter.export.bind(exporter);
   let failing = false;
@@ -107,7 +110,7 @@ function noteFailures(exporter: Exporter, log: Log): Exporter {
   return exporter;
 }
 
-/** Returns the address to which spans are sent. Null: nothing is exported. */
+/** Returns the address to which spans are sent; null if nothing is exported. */
 function endpointOf(env: Environment): string | null {
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return null;
   const name = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
@@ -132,7 +135,7 @@ function wrong(name: string, detail: string): CallboardError {
   return new CallboardError('invalid_argument', `${name}: ${detail}`);
 }
 
-// Decides which traces `callboard serve` records, by the sampler that OTEL_TRACES_SAMPLER names.
+// Decides which traces `callboard serve` records, according to OTEL_TRACES_SAMPLER.
 
 type SamplingPackages = typeof import('@opentelemetry/sdk-trace');
 type Sampler = NonNullable<NonNullable<ConstructorParameters<SamplingPackages['TracerProvider']>[0]>['sampler']>;
@@ -140,11 +143,11 @@ type Sampler = NonNullable<NonNullable<ConstructorParameters<SamplingPackages['T
 export type TraceSampling = {
   /** The value of OTEL_TRACES_SAMPLER, or its default. */
   readonly setting: string;
-  /** The sampler's name, without the prefix for parent-based ones. */
+  /** The name of the sampler, without the prefix of parent-based samplers. */
   readonly name: keyof typeof SAMPLERS;
-  /** Whether the decision of a caller is respected. If so, `name` decides about new traces only. */
+  /** Whether a caller's decision is respected. If so, `name` decides only about new traces. */
   readonly parentBased: boolean;
-  /** The fraction of the traces that `traceidratio` records: 0 to 1. */
+  /** The fraction of the traces that `traceidratio` records, from 0 to 1. */
   readonly ratio: number;
 };
 
@@ -155,11 +158,11 @@ const SAMPLERS = {
     new TraceIdRatioBasedSampler(ratio),
 };
 const PARENT_BASED = 'parentbased_';
-/** The default sampler. It records one trace in a hundred, unless a caller has decided. */
+/** The default sampler. It records one trace in a hundred, unless the caller has decided. */
 const DEFAULT_SAMPLER = `${PARENT_BASED}traceidratio`;
 const DEFAULT_RATIO = 0.01;
 
-/** Reads the sampling from the environment. Throws `invalid_argument` for an unsupported sampler or ratio. */
+/** Reads the sampling from the environment. Throws `invalid_argument` if the sampler or the ratio is not supported. */
 export function samplingOf(env: Environment): TraceSampling {
   const setting = env['OTEL_TRACES_SAMPLER'] || DEFAULT_SAMPLER;
   const name = setting.replace(PARENT_BASED, '');
@@ -178,16 +181,16 @@ function isSampler(name: string): name is keyof typeof SAMPLERS {
   return Object.hasOwn(SAMPLERS, name);
 }
 
-/** Creates the SDK's sampler. A parent-based one leaves the decision about new traces to `rootRatioOf`. */
+/** Creates the SDK's sampler. If it is parent-based, `rootRatioOf` decides about new traces instead. */
 export function samplerOf(packages: SamplingPackages, { name, parentBased, ratio }: TraceSampling): Sampler {
   if (parentBased) return new packages.ParentBasedSampler({ root: new packages.AlwaysOnSampler() });
   return SAMPLERS[name](packages, ratio);
 }
 
 /**
- * Returns the fraction of new traces to record, for `decideRoots`; null if the SDK decides. With a parent-based
- * sampler, the later decisions about a trace follow the first one. So the first decision may be random and need not be
- * a function of the trace's id.
+ * Returns the fraction of new traces to record, for `decideRoots`; null if the SDK decides. With a parent-based sampler
+ * all later decisions about a trace follow the first one, so the first decision may be random instead of being computed
+ * from the trace id.
  */
 export function rootRatioOf({ name, parentBased, ratio }: TraceSampling): number | null {
   if (!parentBased || name === 'always_on') return null;

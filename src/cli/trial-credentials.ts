@@ -1,4 +1,4 @@
-/** Keeps the credentials of a trial, which is a relay that generates credentials because none are configured. */
+/** Stores the credentials of a trial: a relay that generates its credentials because none are configured. */
 import { createHash, randomUUID } from 'node:crypto';
 import {
   closeSync,
@@ -21,23 +21,26 @@ import { UsageError } from './exit-codes.ts';
 import { homeOf, messageOf, type Io } from './io.ts';
 
 type Env = Io['env'];
-/** The administrator's token of a trial, and the secret that signs its tokens. */
+/** The administrator's token of a trial, and the secret that signs the trial's tokens. */
 type TrialCredentials = { readonly adminToken: string; readonly secret: string };
 
 type KeptTrial = {
-  /** The configuration of the relay, with the credentials of the trial. */
+  /** The relay's configuration, with the credentials of the trial. */
   readonly config: Config;
-  /** The file that keeps the credentials; null if they are configured, or last for this run only. */
+  /** The file that stores the credentials. Null if the credentials are configured, or valid for this run only. */
   readonly keptIn: string | null;
-  /** What to do if the data directory cannot be used: absent if it was asked for, because then the relay refuses. */
+  /**
+   * What to do if the data directory cannot be used. Absent if the configuration names a data directory: the relay must
+   * then fail.
+   */
   readonly onDataUnusable?: (reason: string) => void;
 };
 
 /**
- * Replaces generated credentials by those that an earlier trial kept, or keeps the generated ones. `fresh`: replaces
- * the kept ones. If the file cannot be used, complains in one line and leaves the generated credentials, which then
- * last for this run only. A trial keeps its data beside its credentials, unless the configuration names a data directory.
- * Throws UsageError for `fresh` with configured credentials.
+ * Replaces generated credentials by those that an earlier trial stored, or stores the generated ones. `fresh`: replaces
+ * the stored ones. If the file cannot be used, prints a warning and keeps the generated credentials for this run only.
+ * A trial stores its data next to its credentials, unless the configuration names a data directory. Throws UsageError
+ * if `fresh` is set and credentials are configured.
  */
 export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pick<Io, 'env' | 'complain'>): KeptTrial {
   const { generated, auth } = config;
@@ -65,7 +68,7 @@ export function keepTrial(config: Config, fresh: boolean, { env, complain }: Pic
   }
 }
 
-/** Returns the secret that a trial has kept. Throws UsageError if none is kept or the file cannot be used. */
+/** Returns the secret that a trial has stored. Throws UsageError if none is stored, or if the file cannot be used. */
 export function keptSecret(env: Env): string {
   const path = credentialsPath(env);
   if (path === null) throw new UsageError(`CALLBOARD_SECRET: is required. ${NO_HOME}`);
@@ -84,15 +87,15 @@ function faultOf(path: string, error: unknown): string {
   return `${path} cannot be used: ${messageOf(error)}.`;
 }
 
-// Finds, reads and writes the file. Its directory belongs to one trial, and may hold more than the credentials.
+// Finds, reads and writes the file. Its directory belongs to one trial, and may contain the trial's data too.
 
 const OWNER_ONLY = 0o600;
 const FOLDER_OF_OWNER = 0o700;
 const OTHERS = 0o077;
 
 /**
- * Returns the path of the credentials below the user's directory for state: one for each checkout, and for each version
- * of the package. Null: the user has no such directory.
+ * Returns the path of the credentials file in the user's state directory. Each checkout, and each version of the
+ * package, has its own. Null if the user has no state directory.
  */
 function credentialsPath(env: Env): string | null {
   const root = join(import.meta.dirname, '..', '..');
@@ -103,8 +106,8 @@ function credentialsPath(env: Env): string | null {
 }
 
 /**
- * Returns `XDG_STATE_HOME`, which must be absolute to count, or else where programs of this platform keep state; null if
- * the user has no home directory.
+ * Returns `XDG_STATE_HOME` if it is an absolute path, and otherwise the platform's directory for the state of programs.
+ * Null if the user has no home directory.
  */
 function stateHome(env: Env): string | null {
   const given = env['XDG_STATE_HOME'] ?? '';
@@ -116,11 +119,11 @@ function stateHome(env: Env): string | null {
   return process.platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.local', 'state');
 }
 
-/** Reads the credentials; null if there is no file. Throws for a file that is not this user's alone, or is damaged. */
+/** Reads the credentials; null if there is no file. Throws if others have access to the file, or if it is damaged. */
 function readKept(path: string): TrialCredentials | null {
   let file: number;
   try {
-    // A link is not followed, and a pipe does not block.
+    // Symbolic links are not followed, and opening a pipe does not block.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
@@ -141,7 +144,7 @@ function faultOfOwner(file: number): string | null {
   const stats = fstatSync(file);
   if (!stats.isFile()) return 'it is not a file';
   const user = process.getuid?.();
-  // Windows has neither owners nor modes of this kind.
+  // Windows has no owners and modes of this kind.
   if (user === undefined) return null;
   if (stats.uid !== user) return 'it belongs to another user';
   return (stats.mode & OTHERS) === 0 ? null : 'others may read it; --fresh writes it again';
@@ -163,7 +166,10 @@ function isKey(value: unknown): value is string {
   return typeof value === 'string' && /^[\w-]{32,43}$/.test(value);
 }
 
-/** Writes the file whole and returns what it holds: if another trial has written it first, that trial's credentials. */
+/**
+ * Writes the file atomically, and returns its content. If another trial has written the file first, these are the
+ * credentials of that trial.
+ */
 function keep(path: string, { adminToken, secret }: TrialCredentials, replace: boolean): TrialCredentials {
   mkdirSync(dirname(path), { recursive: true, mode: FOLDER_OF_OWNER });
   const written = `${path}.${randomUUID()}`;

@@ -11,7 +11,7 @@ const CALLER_FLAGS = {
   caller: 'Only this caller: the name of an administrator, or the id of a user or a grant',
   callerKind: { help: 'Only this kind of caller', values: wordsOf('CommandCallerKind') },
 };
-/** Named in full, because `--context` selects the relay. */
+/** Not just `--context`, because that flag selects the relay. */
 const CONTEXT_FLAG = { contextId: 'Only calls that name this context of their client' };
 const WAIT_FLAGS = {
   ...CLIENT_FLAGS,
@@ -44,11 +44,11 @@ const CLIENT_ADDRESS = ['user/client'];
 const TOKEN_FLAGS = ['tokenFile', 'tokenCommand'] as const;
 
 /**
- * All verbs for operators. The routes of the command line, its help, shell completion and the table of docs/cli.md are
- * made from this list.
+ * All verbs for operators. The command line, its help, its shell completion and the table in docs/cli.md are made from
+ * this list.
  */
 export const VERBS: readonly Verb[] = [
-  // About the relay itself: its state, its nodes and its capacity.
+  // The relay itself: its state, its nodes and its capacity.
   {
     name: 'status',
     brief: 'Show the state of the deployment; exits with 1 if something needs a person',
@@ -94,7 +94,7 @@ export const VERBS: readonly Verb[] = [
     brief: 'Check settings, contexts, token and relay, one line each',
     load: async () => (await import('./run/status.ts')).doctor,
   },
-  // About clients, users, advertised actions, reported execution contexts, and sites.
+  // Clients, users, advertised actions, execution contexts, and sites.
   {
     name: 'clients ls',
     brief: 'List clients that are connected, or were until lately',
@@ -186,7 +186,7 @@ export const VERBS: readonly Verb[] = [
     args: ['owner/site'],
     load: async () => (await import('./run/clients.ts')).sitesGet,
   },
-  // About calls, and callers that wait.
+  // Calls and waiting callers.
   {
     name: 'call',
     brief: 'Invoke an action of a client and wait for its end',
@@ -327,7 +327,7 @@ export const VERBS: readonly Verb[] = [
     flags: { older: 'The age, 1s to 10m (default 10s)', ...USER_FLAG, ...COUNT_FLAG },
     load: async () => (await import('./run/calls.ts')).waitsWatch,
   },
-  // About what is stopped.
+  // Pauses.
   {
     name: 'pause',
     brief: 'Stop calls: none that is covered is admitted or written to a client from now on',
@@ -363,7 +363,7 @@ export const VERBS: readonly Verb[] = [
     flags: { ...USER_FLAG, ...PAGE_FLAGS },
     load: async () => (await import('./run/pauses.ts')).pausesLs,
   },
-  // About what the relay retains: streams, messages and the audit.
+  // Streams, messages and the audit.
   {
     name: 'streams ls',
     brief: 'List the streams in which messages of a user are retained',
@@ -404,7 +404,7 @@ export const VERBS: readonly Verb[] = [
     examples: ['audit ls --user-id alice --action reveal'],
     load: async () => (await import('./run/history.ts')).auditLs,
   },
-  // About what needs no relay: contexts, own clients, and completion for shells.
+  // Verbs that need no relay: contexts of the command line, conformance checks, and shell completion.
   {
     name: 'context add',
     brief: 'Add or replace a context: a relay, and where its token comes from',

@@ -2,14 +2,14 @@
 import type { SettingValues } from '../settings.ts';
 
 export type AuditConfig = {
-  /** The file of the audit's rows in direct mode; null: they are kept in memory. */
+  /** The file of the audit rows in direct mode; null: the rows are kept in memory. */
   readonly file: string | null;
   /**
-   * The key with which rows are signed; null: a key derived from the secret of tokens, or without a secret the key of
-   * cursors.
+   * The key with which rows are signed. Null: a key is derived from the secret that signs tokens or, if there is none,
+   * the key of cursors is used.
    */
   readonly key: string | null;
-  /** The keys with which earlier rows were signed. They only verify rows. */
+  /** The earlier keys. They only verify rows that were signed before. */
   readonly earlierKeys: readonly string[];
   readonly days: number;
   readonly maxRows: number;

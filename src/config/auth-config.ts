@@ -11,27 +11,35 @@ export type AuthConfig = {
   readonly adminTokens: readonly string[];
   /** The key that signs and verifies tokens (HS256); null: no signed tokens are accepted. */
   readonly secret: string | null;
-  /** The token that reads `/metrics` and nothing else; null: only administrators may read it. */
+  /** The token that may read `/metrics` and nothing else; null: only administrators may read it. */
   readonly metricsToken?: string | null;
-  /** A second key that verifies tokens while the secret is being replaced; null: none. */
+  /** A second key that still verifies tokens while the secret is being replaced; null: none. */
   readonly previousSecret?: string | null;
   readonly jwksUrl: string | null;
-  /** The issuers and audiences of which every JWT must have one; null or empty: any. */
+  /** The accepted issuers, and the accepted audiences. A JWT must have one of each; null or empty: any. */
   readonly issuer: string | readonly string[] | null;
   readonly audience: string | readonly string[] | null;
-  /** Whether `client_id` counts as the audience of a token of `jwksUrl` that has no `aud`. */
+  /** Whether `client_id` counts as the audience, in tokens of `jwksUrl` without `aud`. */
   readonly audienceFromClientId?: boolean;
-  /** The paths of claims with the user's id, in tokens of `jwksUrl`; default `sub`. */
+  /** The paths of the claims that contain the user id, in tokens of `jwksUrl`; default `sub`. */
   readonly userClaim?: string | readonly string[] | null;
-  /** Whether users in tokens of `jwksUrl` are made canonical. Default: another form of a user is refused. */
+  /**
+   * Whether user ids in tokens of `jwksUrl` are converted to their canonical form. Default false: a token with another
+   * form is refused.
+   */
   readonly foldUsers?: boolean;
-  /** The paths of claims with the scopes, in tokens of `jwksUrl`; default `scope`, `scp` and `permissions`. */
+  /**
+   * The paths of the claims that contain the scopes, in tokens of `jwksUrl`; default `scope`, `scp` and `permissions`.
+   */
   readonly scopeClaim?: string | readonly string[] | null;
-  /** The prefix of the names of scopes, in tokens of `jwksUrl`; default none. */
+  /** The prefix of the scope names, in tokens of `jwksUrl`; default none. */
   readonly scopePrefix?: string;
 };
 
-/** Reads the credentials from settings. `generated`: none are configured, so they are generated for this run. */
+/**
+ * Reads the credentials from the settings. `generated`: whether none are configured, so that they are generated for
+ * this run.
+ */
 export function authOf(settings: SettingValues, generated: boolean): AuthConfig {
   return {
     adminTokens: generated ? [randomBytes(24).toString('base64url')] : settings.ADMIN_TOKEN,

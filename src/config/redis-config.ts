@@ -1,30 +1,31 @@
-/** The settings of the Redis that the nodes of a deployment share. */
+/** Reads the settings of the Redis that the nodes of a deployment share. */
 import { createSecureContext } from 'node:tls';
 import type { InputError } from '../core/errors.ts';
 import type { SettingName, SettingValues } from '../settings.ts';
 import { textOf, type SettingText } from './setting-texts.ts';
 
-/** The authorities that sign Redis' certificates, and the certificate of the relay with its key, as PEM texts. */
+/** The certificate authorities for Redis' certificate, and the relay's own certificate and key, as PEM texts. */
 export type RedisCertificates = { readonly ca?: string; readonly cert?: string; readonly key?: string };
 
 export type RedisConfig = {
   /** The URL of Redis. It may contain a password, so it must never be logged or printed. */
   readonly url: string;
   /**
-   * `owned`: relays decide, each for the users that it owns, and Redis has their logs. `redis`: Redis decides, by scripts.
-   * Absent: `owned`.
+   * Where the store decides. `owned`: in the relays, each for the users that it owns; Redis stores their logs. `redis`:
+   * in Redis, by scripts. Absent: `owned`.
    */
   readonly store?: 'owned' | 'redis';
   readonly partitions: number;
   /**
-   * The durability of the store, as declared. Null: the relay takes what Redis reports, and Redis must write to disk.
+   * The durability of the store, as the operator declares it. Null: the relay uses what Redis reports, and requires
+   * that Redis writes to disk.
    */
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always' | null;
   readonly namespace: string;
   readonly strictMigration: boolean;
-  /** The certificates for TLS; absent: those that Node trusts. */
+  /** The certificates for TLS. Absent: the authorities that Node trusts. */
   readonly certificates?: RedisCertificates;
-  /** The keys of an earlier system in the same Redis. */
+  /** The keys that an earlier system uses in the same Redis. */
   readonly legacy: { readonly commandStream: string | null; readonly pending: string | null };
 };
 
@@ -58,7 +59,7 @@ export function redisCertificatesOf(
   try {
     createSecureContext(texts);
   } catch {
-    // The error of OpenSSL is not shown, because it may quote the key.
+    // OpenSSL's error is not shown, because it may quote the key.
     const at = given.get('REDIS_TLS_CERT') ?? given.get('REDIS_TLS_CA');
     if (at)
       faults.push({

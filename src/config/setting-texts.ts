@@ -1,11 +1,11 @@
-/** Collects the texts of settings from variables, flags and files. Does not parse them. */
+/** Collects the texts of settings from environment variables, flags and files. Does not parse them. */
 import { parseArgs } from 'node:util';
 import type { InputError } from '../core/errors.ts';
 import { PREFIX, SETTING_NAMES, SWITCHES, isSettingName, type SettingName } from '../settings.ts';
 import { FILE_SETTINGS, FILE_SUFFIX, readSettingFile, settingOfFile } from '../settings/setting-files.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-/** The text of a setting, and the name of the variable or flag that gives it. */
+/** The text of a setting, and the name of the variable or flag from which it comes. */
 export type SettingText = { readonly text: string; readonly shownAs: string };
 type Collected = {
   readonly given: Map<SettingName, SettingText>;
@@ -15,8 +15,8 @@ type Collected = {
 };
 
 /**
- * Collects the texts of all settings in variables, files and flags, and the faults in them. Flags take precedence over
- * variables. A setting for which variables give both a text and a file is a fault.
+ * Collects the texts of all settings from variables, files and flags, with the faults in them. A flag overrides a
+ * variable. It is a fault if variables give both a text and a file for one setting.
  */
 export function collectTexts(env: Environment, argv: readonly string[]): Collected {
   const given = new Map<SettingName, SettingText>();
@@ -68,8 +68,8 @@ function collectFlags(argv: readonly string[], collected: Collected): void {
 }
 
 /**
- * Returns the setting that a flag sets; null if the flag is unknown. `alone` is the value of a flag that is given
- * without a text. `--fast-path` and `--no-fast-path` set the same setting to different values.
+ * Returns the setting that a flag sets; null if the flag is unknown. `alone`: the value if no text follows the flag.
+ * For example, `--fast-path` and `--no-fast-path` set the same setting to different values.
  */
 function readFlag(flag: string): ReadFlag | null {
   const off = flag.startsWith('no-');
@@ -86,7 +86,7 @@ type ReadFlag = {
   readonly name: SettingName;
   readonly alone?: string;
   readonly off: boolean;
-  /** Whether the value is the path of a file that has the setting's text. */
+  /** Whether the flag's value is the path of a file that contains the setting's text. */
   readonly file?: boolean;
 };
 
@@ -94,7 +94,7 @@ function flagOf(name: string): string {
   return name.toLowerCase().replaceAll('_', '-');
 }
 
-/** Returns the text of the file that a setting names. If it cannot be read, adds a fault and returns null. */
+/** Returns the text of the file that a setting names. If the file cannot be read, adds a fault and returns null. */
 export function textOf({ text: path, shownAs }: SettingText, faults: InputError[]): string | null {
   const read = readSettingFile(path, shownAs);
   if ('text' in read) return read.text;

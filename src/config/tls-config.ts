@@ -1,10 +1,10 @@
-/** Reads the certificate and the key with which the relay itself speaks TLS. */
+/** Reads the certificate and the key with which the relay serves TLS. */
 import { createSecureContext } from 'node:tls';
 import type { InputError } from '../core/errors.ts';
 import type { SettingName } from '../settings.ts';
 import { textOf, type SettingText } from './setting-texts.ts';
 
-/** A certificate and its key as PEM texts. The certificate may be followed by its chain. */
+/** A certificate and its key, as PEM texts. The chain may follow the certificate. */
 export type TlsConfig = { readonly cert: string; readonly key: string };
 
 /**
@@ -26,7 +26,7 @@ export function tlsOf(given: ReadonlyMap<SettingName, SettingText>, faults: Inpu
     createSecureContext({ cert, key });
     return { cert, key };
   } catch {
-    // The error of OpenSSL is not shown, because it may quote the key.
+    // OpenSSL's error is not shown, because it may quote the key.
     faults.push({
       parameter: certFile.shownAs,
       detail: 'the certificate and the key are not PEM texts that fit together',

@@ -1,4 +1,4 @@
-/** Builds the warnings in the log about settings without effect, and about variables that are not settings. */
+/** Makes the log warnings about settings without effect, and about variables that are not settings. */
 import { DIRECT_ONLY, JWKS_ONLY, PREFIX, SHARED_ONLY, isSettingName, type SettingName } from '../settings.ts';
 import { settingOfFile } from '../settings/setting-files.ts';
 import type { Environment, SettingText } from './setting-texts.ts';
@@ -8,8 +8,8 @@ export function warningsOf(env: Environment, given: ReadonlyMap<SettingName, Set
   const idle = (shared ? DIRECT_ONLY : SHARED_ONLY)
     .filter((name) => given.has(name))
     .map((name) => `${given.get(name)?.shownAs} has no effect ${shared ? 'with' : 'without'} ${PREFIX}REDIS_URL.`);
-  // These are warnings and not faults, because container platforms set such variables themselves:
-  // CALLBOARD_SERVICE_HOST for a service named `callboard`.
+  // Not faults, because container platforms set such variables themselves: for example CALLBOARD_SERVICE_HOST for a
+  // service called `callboard`.
   const strange = Object.keys(env)
     .filter((key) => key.startsWith(PREFIX) && !isSettingName(key.slice(PREFIX.length)))
     .filter((key) => settingOfFile(key.slice(PREFIX.length)) === null)

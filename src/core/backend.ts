@@ -1,4 +1,4 @@
-/** What a backend consists of: one port for each kind of state, and the bus, whose port is here. Types only. */
+/** The interface of a backend: one storage port for each kind of state, and the event bus. Types only. */
 import type { AuditStore } from './audit/audit-store.ts';
 import type { TicketStore } from './auth/ticket-store.ts';
 import type { CommandEvent, Listening } from './commands/command-event.ts';
@@ -23,45 +23,47 @@ import type { ShareName } from './shares/share-bounds.ts';
 import type { SessionStore, SiteStore } from './sites/site-stores.ts';
 import type { SiteEvent } from './sites/site.ts';
 
-/** The differences between backends that the interface allows, as data, so that answers can report them. */
+/** The differences that backends may have. They are data, so that answers can report them. */
 export type Capabilities = {
   /** Whether several processes share one deployment. */
   readonly shared: boolean;
-  /** Whether a `WaiterStore` reads the waits of all nodes. Otherwise it reads those of its process. */
+  /** Whether the `WaiterStore` returns the waits of all nodes. If false, it returns those of its own process. */
   readonly allWaits: boolean;
   readonly exactDedupCounters: boolean;
   readonly cheapStreamSummaries: boolean;
 };
 
-/** How much of what a backend keeps outlives its process. */
+/** How much of the backend's data survives the end of its process. */
 export type Durability = {
-  /** `memory`: nothing. `directory`: what a data directory keeps. `store`: what the store of all nodes keeps. */
+  /** `memory`: nothing survives. `directory`: the data directory survives. `store`: the shared store survives. */
   readonly kind: 'memory' | 'directory' | 'store';
-  /** When records are synced to the disk: `100 ms`, `always` or `off`; null if it is not known here. */
+  /** When records are synced to the disk: `100 ms`, `always` or `off`; null if this is not known here. */
   readonly sync: string | null;
-  /** The size of the directory, in bytes; null if there is none. */
+  /** The size of the data directory, in bytes; null if there is none. */
   readonly bytes: number | null;
-  /** Whether the disk is full, so that nothing new is admitted. */
+  /** Whether the disk is full. If so, no new command is admitted. */
   readonly full: boolean;
-  /** When the last snapshot was complete, in epoch milliseconds; null if this process wrote none. */
+  /** When the last snapshot was completed, in epoch milliseconds; null if this process has written none. */
   readonly snapshotAt: number | null;
-  /** How the relay was away before this process; null if it was not, or it is not known. */
+  /**
+   * The time for which the relay was down before this process started; null if there was none, or if it is not known.
+   */
   readonly away: Away | null;
 };
 
-/** The time between two processes with one data directory. */
+/** The gap between two processes that used the same data directory. */
 export type Away = {
-  /** When the process before recorded its last act, in epoch milliseconds. */
+  /** When the earlier process recorded its last act, in epoch milliseconds. */
   readonly since: number;
-  /** Whether that process was closed in order. */
+  /** Whether the earlier process was shut down in order. */
   readonly clean: boolean;
-  /** Whether the system itself ended, so that records that were not synced may be missing. */
+  /** Whether the operating system crashed or restarted. If so, records that were not synced may be missing. */
   readonly lost: boolean;
-  /** The bytes of an unfinished batch at the end of the journal, which were cut off; 0 if there were none. */
+  /** The size of an unfinished batch at the end of the journal, in bytes. It was cut off. 0 if there was none. */
   readonly tornBytes: number;
 };
 
-/** The storage that core needs: one port per kind of data. */
+/** The storage that core needs: one port for each kind of data. */
 export interface Backend {
   readonly capabilities: Capabilities;
   readonly connections: ConnectionStore;
@@ -82,28 +84,33 @@ export interface Backend {
   readonly devices: DeviceStore;
   readonly bus: Bus;
   /**
-   * Returns how much of each share is in use, for the shares that the store counts itself. The amounts are those of all
-   * users and nodes together. Absent: the store counts nothing itself, and the process counts in its `Shares`.
+   * Returns how much of each share is in use, over all users and nodes, for the shares that the store counts itself.
+   * Absent if the store counts none; then the process counts them in its `Shares`.
    */
   sharesInUse?(): MaybePromise<ReadonlyMap<ShareName, number>>;
   /**
-   * Calls `run` once everything that the store decided so far is recorded, at once if it is. Bytes that depend on it
-   * leave the process only then. `holder`: holds such bytes; it is destroyed, and `run` never called, if what they depend
-   * on turns out to be lost. Absent: the store answers only after it has recorded.
+   * Calls `run` as soon as everything that the store has decided so far is recorded; at once if it is already. Until
+   * then, no bytes that depend on those decisions may leave the process. `holder`: the object that holds back such
+   * bytes. If the decisions turn out to be lost, `holder` is destroyed and `run` is never called. Absent if the store
+   * records everything before it answers.
    */
   onRecord?(run: () => void, holder?: { destroy(): void }): void;
   /**
-   * Returns the address of the relay that decides about this user's clients; null if it is this one, is not known to
-   * live, or has no address of its own. Absent: no relay is nearer to a user than others.
+   * Returns the address of the relay that decides about this user's clients. Null if this is the relay itself, if that
+   * relay has no address, or if it is not known to live. Absent if all relays are equally near to a user.
    */
   homeOf?(userId: string): string | null;
-  /** Calls `run` when the answer of `homeOf` may have changed for the users that `concerns` accepts. */
+  /** Calls `run` when the result of `homeOf` may have changed for the users that `concerns` accepts. */
   onHome?(run: (concerns: (userId: string) => boolean) => void): Cancel;
-  /** Absent: nothing outlives the process, or, if the backend is shared, the store decides. */
+  /**
+   * Absent if the backend keeps nothing beyond its process or, for a shared backend, if the store decides what
+   * survives.
+   */
   durability?(): Durability;
   /**
-   * Returns until when contexts and windows may be missing, in epoch milliseconds: a process before this one had them,
-   * and their clients report them again when they come back, or are forgotten by then. Absent: none are missing.
+   * Returns until when contexts and windows may be missing, in epoch milliseconds. An earlier process had them in
+   * memory, and its clients report them again after they reconnect. Clients that do not reconnect are forgotten by that
+   * time. Absent if none are missing.
    */
   reportsMissingUntil?(): number;
   /** Resolves if the store is reachable and accepts writes; throws `store_unavailable` or `store_full` otherwise. */
@@ -111,18 +118,18 @@ export interface Backend {
   close(): MaybePromise<void>;
 }
 
-/** The name of a port: a member of a backend that has methods. */
+/** The name of a port: a member of a backend that is an object with methods. */
 export type PortName = Exclude<
   keyof { [P in keyof Backend as NonNullable<Backend[P]> extends (...args: never[]) => unknown ? never : P]: true },
   'capabilities'
 >;
 
-/** The name of a method of a port, also of one that only some stores have. */
+/** The name of a method of a port, including optional methods. */
 export type PortMethod<P extends PortName> = keyof {
   [M in keyof Backend[P] as NonNullable<Backend[P][M]> extends (...args: never[]) => unknown ? M : never]: true;
 };
 
-// The port for live hints: publish and subscribe. A hint arrives at most once, and nothing may depend on its arrival.
+// The publish/subscribe port for live hints. A hint arrives at most once, and nothing may depend on its arrival.
 
 export type ConnectionChange = 'connected' | 'resumed' | 'replaced' | 'stale' | 'disconnected' | 'actions_changed';
 export type ConnectionEvent = {
@@ -132,8 +139,8 @@ export type ConnectionEvent = {
   readonly at: number;
 };
 /**
- * A hint that a command changed. Listeners read the record again. `progress`: the latest progress, if the change is a
- * report of progress; otherwise null. `number`: the number that the client gave this report, if it numbers them.
+ * A hint that a command changed. Listeners read the record again. `progress`: the payload of a progress report; null
+ * for other changes. `number`: the number of the progress report, if the client numbers its reports.
  */
 export type CommandHint = {
   readonly key: CommandKey;
@@ -141,46 +148,48 @@ export type CommandHint = {
   readonly number?: number | undefined;
 };
 
-/** A pause began, was ended by somebody, or ended by itself. */
+/** A pause began (`paused`), was ended by someone (`resumed`), or ended because its time was over (`lapsed`). */
 export type PauseEvent = {
   readonly change: 'paused' | 'resumed' | 'lapsed';
   readonly pause: Pause;
   readonly at: number;
 };
 
-/** The event type of each topic. */
+/** The type of the events of each topic. */
 type Topics = {
   connections: ConnectionEvent;
   pauses: PauseEvent;
   [command: `command:${string}`]: CommandHint;
-  /** The events of commands that match one filter; the topic ends with the key of the filter. */
+  /** The command events that match one filter. The topic ends with the key of the filter. */
   [feed: `events:${string}`]: CommandEvent;
-  /** Which command events the listeners of one node want. Nodes announce this to each other. */
+  /** The command events that the listeners of one node want. Each node announces this to the others. */
   listening: Listening;
-  /** The events of one site; the topic ends with its `siteKeyText`. */
+  /** The events of one site. The topic ends with the site's `siteKeyText`. */
   [site: `site:${string}`]: SiteEvent;
   /** A hint that a session or one of its grants ended. Listeners read the session again. */
   [session: `session:${string}`]: null;
   /**
-   * Announces that a stream was opened with a ticket; the topic ends with the ticket's digest. The event is the id of
-   * the new stream. Ids sort in the order of opening, and streams of the same ticket with a smaller id end.
+   * Announces that an event stream was opened with a ticket. The topic ends with the digest of the ticket, and the
+   * event is the id of the new stream. Ids sort by the time of opening. All streams with the same ticket and a smaller
+   * id must end.
    */
   [ticket: `ticket:${string}`]: string;
 };
 
 /**
- * Live publish/subscribe. Each event is delivered at most once, in the order in which one node published, without
- * replay. A listener that throws does not affect the others. In direct mode, publishing to a topic without listeners
- * costs one look-up. In shared mode, events of other nodes are lost while a connection that carries them is broken.
+ * Live publish/subscribe. A listener gets each event at most once, and the events of one node in the order of
+ * publishing. There is no replay. A listener that throws does not affect the others. In direct mode, publishing to a
+ * topic without listeners costs one look-up. In shared mode, events of other nodes are lost while the connection to the
+ * store is broken.
  */
 export interface Bus {
-  /** Returns false only if no topic of this kind has a listener now: then the caller may skip publishing. */
+  /** Returns false only if no topic of this kind has a listener now. The caller may then skip publishing. */
   hasSubscribers(kind: 'command'): boolean;
   publish<T extends keyof Topics & string>(topic: T, event: Topics[T]): void;
   /**
-   * Calls `listener` with each event of the topic from now on. `interrupted`: called each time when events of other
-   * nodes may have been lost, after the connection works again and before the next event of another node. How many were
-   * lost, and whether any of them belonged to this topic, is unknown.
+   * Calls `listener` with each event of the topic from now on. `interrupted` is called whenever events of other nodes
+   * may have been lost: after the connection works again, and before the next event of another node. It is unknown how
+   * many events were lost, and whether any of them belonged to this topic.
    */
   subscribe<T extends keyof Topics & string>(
     topic: T,
@@ -188,9 +197,8 @@ export interface Bus {
     interrupted?: () => void,
   ): Cancel;
   /**
-   * Resolves when the listeners of a command, which `subscribe` added before, receive the hints of other nodes. In
-   * direct mode there is nothing to wait for. While the store is unavailable, it resolves after a second all the same.
-   * Never rejects.
+   * Resolves when the listeners that `subscribe` added for this command receive the hints of other nodes. In direct
+   * mode there is nothing to wait for. If the store is unavailable, resolves after one second anyway. Never rejects.
    */
   confirmed(command: CommandKey): MaybePromise<void>;
 }

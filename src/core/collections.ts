@@ -1,21 +1,18 @@
-/**
- * Collections that core needs besides those of the language: a map for entries that come and go, a map by client, and
- * the bounded map that caches use.
- */
+/** Collections: a map for entries that come and go, a map keyed by client, and a map with a bounded size for caches. */
 import type { ClientKey } from './ids.ts';
 import type { Clock } from './ports.ts';
 
 /**
- * The inner table is renewed after this many deletes, or after as many deletes as it has items left, if they are more.
- * So the copying costs amortised constant time.
+ * The inner table is replaced after this many deletes, or after as many deletes as it has entries left, whichever is
+ * more. So the copying costs constant time per delete (amortised).
  */
 const RENEW_AFTER = 128;
 
 /**
- * A Map for entries that come and go with every command. When a V8 table is full of deleted entries, V8 replaces it,
- * and the old table keeps a pointer to its successor. An old table that was promoted to the old generation therefore
- * keeps all later tables and their objects alive until the next full collection. A new Map after RENEW_AFTER deletes
- * ends that chain. Iterates as a Map does, also while entries are added and deleted. The inner Map is created with the
+ * A Map for entries that come and go with every command. V8 replaces a table that is full of deleted entries, and the
+ * old table keeps a pointer to its successor. If the old table was promoted to the old generation, it keeps all later
+ * tables and their objects alive until the next full garbage collection. Making a new Map after RENEW_AFTER deletes
+ * breaks this chain. Iterates like a Map, even while entries are added and deleted. The inner Map is created with the
  * first entry, because each of thousands of idle clients has maps that often stay empty.
  */
 export class ChurnMap<K, V> {
@@ -52,7 +49,7 @@ export class ChurnMap<K, V> {
     this.#deleted = 0;
   }
 
-  /** Returns the entry that was added first. */
+  /** Returns the entry that was added first, as `[key, value]`. */
   first(): [K, V] | undefined {
     for (const entry of this.#entries ?? []) return entry;
     return undefined;
@@ -60,8 +57,8 @@ export class ChurnMap<K, V> {
 
   *[Symbol.iterator](): Generator<[K, V]> {
     if (this.#entries === null) return;
-    // An iterator of the inner Map sees later changes only while that Map is in use, so the table is not renewed during
-    // an iteration.
+    // An iterator of the inner Map does not see entries of a new one, so the Map is not replaced while an iteration
+    // runs.
     this.#readers++;
     try {
       yield* this.#entries;
@@ -86,7 +83,7 @@ export class ChurnMap<K, V> {
 
 /**
  * A map keyed by client. It looks up the user and then the client id, so that no look-up builds a key string. Iterates
- * as a Map does.
+ * like a Map.
  */
 export class ByClient<V> {
   readonly #users = new Map<string, Map<string, V>>();
@@ -132,21 +129,21 @@ export class ByClient<V> {
 // A map with a bounded number of entries and, optionally, a bounded age of each entry. The relay's caches use it.
 
 type BoundedMapOptions = {
-  /** The most entries, at least 1. If there are more, the oldest one is evicted. */
+  /** The most entries, at least 1. If there is one more, the oldest is evicted. */
   readonly most: number;
-  /** What makes an entry the youngest: only setting it (the default), or also reading it. */
+  /** What makes an entry the youngest: setting it (`set`, the default), or also reading it (`used`). */
   readonly order?: 'set' | 'used';
-  /** How many milliseconds an entry lives after it was set; absent: until it is evicted or deleted. */
+  /** How long an entry lives after it was set, in milliseconds. Absent: until it is evicted or deleted. */
   readonly ttl?: { readonly ms: number; readonly clock: Pick<Clock, 'monotonic'> };
 };
 
-/** An entry, linked to its neighbours in the order of age, so that reading one changes no table. */
+/** An entry, linked to its neighbours in the order of age. Thanks to the links, reading an entry changes no table. */
 type Entry<K, V> = { readonly key: K; value: V; setAt: number; older: Entry<K, V> | null; younger: Entry<K, V> | null };
 
 /**
- * A map that evicts its oldest entry when it has more than `most`. With a TTL, an entry is no longer returned once
- * `ttl.ms` milliseconds of elapsed time (`Clock.monotonic`) have passed since it was set. Such an entry is dropped when
- * it is read, or when it is the oldest and another one needs room. Every method takes amortised constant time.
+ * A map that evicts its oldest entry when it has more than `most` entries. With a TTL, an entry is no longer returned
+ * after `ttl.ms` milliseconds of monotonic time. It is removed when it is read, or when it is the oldest and room is
+ * needed. Every method takes constant time (amortised).
  */
 export class BoundedMap<K, V> {
   readonly #options: BoundedMapOptions;
@@ -177,12 +174,12 @@ export class BoundedMap<K, V> {
     return entry.value;
   }
 
-  /** The keys, the oldest first. */
+  /** Yields the keys, oldest first. */
   *keys(): Generator<K> {
     for (let entry = this.#oldest; entry; entry = entry.younger) yield entry.key;
   }
 
-  /** Sets the value of a key, which becomes the youngest. The TTL begins again. */
+  /** Sets the value of a key. The entry becomes the youngest, and its TTL begins again. */
   set(key: K, value: V): void {
     const { most, ttl } = this.#options;
     const setAt = ttl ? ttl.clock.monotonic() : 0;

@@ -1,4 +1,4 @@
-/** Describes what the sources of an answer contributed, and what is missing. */
+/** The types with which an answer says what each of its sources contributed, and what is missing. */
 
 export type IncompleteReason =
   'limit_reached' | 'node_silent' | 'store_unavailable' | 'evicted' | 'not_supported' | 'awaiting_reports';
@@ -6,10 +6,10 @@ export type EvidenceSource =
   | ('connections' | 'streams' | 'pending_rpcs' | 'actions' | 'messages' | 'delivery')
   | ('contexts' | 'windows' | 'sites' | 'audit' | 'metrics' | 'revocations' | 'devices');
 
-/** What one source contributed to an answer, and why something is missing. */
+/** What one source contributed to an answer. If anything is missing from it, `reason` says why. */
 export type ObservedSource = {
   readonly source: EvidenceSource;
-  /** The node that the source belongs to; null if it belongs to none. */
+  /** The node to which the source belongs; null if it belongs to none. */
   readonly nodeId: string | null;
   readonly complete: boolean;
   readonly observed: number;
@@ -19,17 +19,17 @@ export type ObservedSource = {
   readonly asOf: number;
 };
 
-/** An answer that is no page and may say what is missing from it. Absent: nothing is. */
+/** An answer that is not a page and can say what is missing from it. Absent if nothing is missing. */
 export type WithGaps = { readonly gaps?: readonly ObservedSource[] };
 
 export type Completeness = { readonly complete: boolean; readonly sources: readonly ObservedSource[] };
 
-/** The source of an answer's rows, and when it was read, in epoch milliseconds. */
+/** The source of an answer's rows, and the time at which it was read, in epoch milliseconds. */
 export type SourceRead = readonly [source: EvidenceSource, asOf: number];
 
 /**
- * Describes a source that belongs to no node. `limit`: the bound at which reading stopped; null: the source was read
- * whole.
+ * Describes a source that belongs to no node. `limit`: the bound at which reading stopped; null if all of the source
+ * was read.
  */
 export function observed(
   source: EvidenceSource,
@@ -41,7 +41,7 @@ export function observed(
   return { source, nodeId: null, complete: limit === null, observed: rows, limit, reason, asOf };
 }
 
-/** Describes a source of which nothing was read. */
+/** Describes a source from which nothing was read. */
 export function gapOf(
   source: EvidenceSource,
   asOf: number,

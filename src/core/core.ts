@@ -1,7 +1,4 @@
-/**
- * Creates core from a backend and the platform's ports, connects the parts of core with each other, and starts, drains
- * and closes the node.
- */
+/** Creates core from a backend and the platform's ports, connects its parts, and starts, drains and closes the node. */
 import type { Durability } from './backend.ts';
 import type { AuditSign } from './audit/audit-rows.ts';
 import { createAuditTrail, createAudits, type AuditBounds } from './audit/audit.ts';
@@ -74,13 +71,13 @@ export type * from './sites/sites.ts';
 export type * from './users/users.ts';
 
 type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing' | 'revoked' | 'admissions'> & {
-  /** The event loop of the process, to which long reads yield. */
+  /** The event loop of the process. Long reads yield to it. */
   readonly loop: EventLoop;
-  /** Records spans. Absent: nothing is traced. */
+  /** Records trace spans. Absent: nothing is traced. */
   readonly tracing?: Deps['tracing'];
   /**
-   * The bounds of the audit, the function that signs its rows, and all functions that may have signed earlier ones.
-   * Absent members have their defaults; without `sign`, rows are signed with the key of `crypto`.
+   * The bounds of the audit, the function that signs audit rows, and all functions that may have signed earlier rows.
+   * Absent members have their defaults. Without `sign`, rows are signed with the key of `crypto`.
    */
   readonly audit?: Partial<AuditBounds & { readonly sign: AuditSign; readonly keys: readonly AuditSign[] }> | undefined;
   readonly reveal?: RevealMode | undefined;
@@ -94,8 +91,9 @@ const NOT_DURABLE = { sync: null, bytes: null, full: false, snapshotAt: null, aw
 export type Core = ReturnType<typeof createCore>;
 
 /**
- * Builds core over one backend. No loop runs before `start`. Methods take the requester, refuse what the requester may
- * not do, and bound their answers. Methods "for nested fields" rely on the authorization of the parent.
+ * Builds core over one backend. Nothing runs in the background before `start`. Every method takes the requester,
+ * refuses what the requester may not do, and bounds its answer. Methods "for nested fields" do not check the requester
+ * again, because the parent object was authorized.
  */
 export function createCore({
   audit: bounds,
@@ -134,31 +132,31 @@ export function createCore({
     nodeId,
     mode: capabilities.shared ? ('shared' as const) : ('direct' as const),
     capabilities,
-    /** How much of what is kept outlives this process. For nested fields of administrators. */
+    /** Describes how much of the data survives this process. For nested fields of administrators. */
     durability: (): Durability =>
       backend.durability?.() ?? { ...NOT_DURABLE, kind: capabilities.shared ? 'store' : 'memory' },
-    /** Which policy this node runs; null: the program that opened the relay has a policy of its own. */
+    /** Reports which policy this node runs; null if the program that opened the relay has its own policy. */
     policyReport: (): PolicyReport | null => deps.policy.report?.() ?? null,
     clock,
     loop,
     crypto: given.crypto,
     server,
     /**
-     * The idempotency window, in milliseconds: how long after its end a command's id is remembered, so that it does not
-     * run again.
+     * The idempotency window, in milliseconds: how long the id of an ended command stays known, so that the command
+     * does not run again.
      */
     idempotencyWindowMs: backend.commands.windowMs,
-    /** Reads the audit of administrators' acts. */
+    /** Reads the audit of what administrators did. */
     audit: createAudits({ ...deps, store: backend.audit, keys: kept.keys ?? [kept.sign] }),
-    /** Stops calls, and lets them go on. */
+    /** Pauses and resumes calls. */
     pauses: createPauses({ deps, settle: recorder.settle, renewPermits }),
-    /** Says which clients are paused as a whole. */
+    /** Says which clients are paused completely. */
     pausedClients: pausedClients as Pick<PausedClients, 'of' | 'onChange'>,
-    /** Lets administrators read payloads, as far as the deployment allows it. */
+    /** Lets administrators read payloads, if the deployment allows it. */
     reveals: createReveals(deps),
-    /** Revokes tokens, and says which are revoked. */
+    /** Revokes tokens, and says which tokens are revoked. */
     revocations,
-    /** Enrols devices, and gives them tokens. */
+    /** Enrols devices, and issues their tokens. */
     devices: createDevices({ deps, credentials: devices, revocations }),
     users: createUsers(deps),
     connections: createConnections(deps),
@@ -172,24 +170,26 @@ export function createCore({
     /** The waits of the callers of this node. */
     nodeWaits,
     nodeCounts: () => countNodes(deps),
-    /** Finds commands by an id or a trace, and groups failures. */
+    /** Finds commands by an id or a trace id, and groups failures. */
     lookup: createLookup(deps),
-    /** What the nodes counted and measured over time. */
+    /** Reads what the nodes counted and measured over time. */
     series: { read: series.read },
-    /** As in Backend. */
+    /** See `Backend.homeOf` and `Backend.onHome`. */
     homeOf: (userId: string): string | null => backend.homeOf?.(userId) ?? null,
     onHome: (run: (concerns: (userId: string) => boolean) => void): Cancel => backend.onHome?.(run) ?? (() => {}),
     links: createLinks({ deps, dispatcher, recorder, retryQueue, isDraining, questions }),
     sites: createSites(calls),
-    /** Runs documents that only read; users take turns. */
+    /** Runs documents that only read, in turns by user, so that no user waits behind all documents of another. */
     documents: createDocumentTurns({ shares, loop }),
-    /** Handles large messages of links; users take turns. */
+    /** Handles large messages of links, in turns by user. */
     messages: createMessageTurns(loop),
     /** The resources that each user holds in this process. */
     shares,
-    /** How much of each share is in use: in all nodes if the store counts the share, otherwise in this process. */
+    /**
+     * How much of each share is in use: over all nodes if the store counts the share, and in this process otherwise.
+     */
     sharesInUse: inUse,
-    /** The shares whose total is used up. They refuse users who hold much; the node still takes new traffic. */
+    /** The shares whose total is used up. They refuse users who hold a lot; other traffic still gets in. */
     fullShares: (): MaybePromise<readonly ShareName[]> => thenDo(inUse(), (amounts) => fullShares(shares, amounts)),
     ...lifecycle,
     get draining(): boolean {
@@ -198,7 +198,7 @@ export function createCore({
   };
 }
 
-/** Registers the sampled gauges of this node that core can compute. */
+/** Registers the gauges of this node that core computes. */
 function sampleNode({ metrics }: Deps, dispatcher: Dispatcher, waits: () => NodeWaits): void {
   metrics.sample('commands_queued', () => [[null, dispatcher.load.queued]]);
   metrics.sample('commands_in_flight', () => [[null, dispatcher.load.inFlight]]);
@@ -206,15 +206,14 @@ function sampleNode({ metrics }: Deps, dispatcher: Dispatcher, waits: () => Node
   metrics.sample('oldest_wait_seconds', () => [[null, waits().oldestMs]]);
 }
 
-/** How many callers wait on a node, and for how long the first of them has waited; 0: none waits. */
+/** How many callers wait on a node, and how long the first of them has waited, in milliseconds; 0 if none waits. */
 type NodeWaits = { readonly count: number; readonly oldestMs: number };
 
 function waitsOf({ size, oldestSince }: Correlator, clock: Pick<Clock, 'now'>): NodeWaits {
   return { count: size, oldestMs: oldestSince === null ? 0 : clock.now() - oldestSince };
 }
 
-// Starts core, drains it and closes it. Each step handles the parts of core in the order in which they depend on each
-// other.
+// Starts, drains and closes core. Each step handles the parts of core in the order of their dependencies.
 
 type LifecycleOptions = {
   readonly deps: Deps;
@@ -224,7 +223,7 @@ type LifecycleOptions = {
   readonly retryQueue: StoreRetryQueue;
   readonly questions: NodeQuestions;
   readonly server: ServerInfo;
-  /** What works in the background, each until its end. */
+  /** The parts of core that work in the background. */
   readonly background: {
     readonly series: Pick<Series, 'start'>;
     readonly revocations: Pick<Revocations, 'start'>;
@@ -266,7 +265,10 @@ function createLifecycle(parts: LifecycleOptions) {
       });
       cancels = [loops, revocations.start(), pausedClients.start(), series.start(), () => deps.events.close()];
     },
-    /** Stops admitting (`draining`), waits at most `withinMs` for the commands in flight, then closes the links. */
+    /**
+     * Stops admitting commands (`draining`), waits at most `withinMs` for the commands in flight, then closes the
+     * links.
+     */
     drain,
     async close(): Promise<void> {
       draining = true;

@@ -1,4 +1,4 @@
-/** Makes and checks signed cursors, and makes pages of listings with them. */
+/** Makes and checks signed cursors, and builds pages of listings with them. */
 import { requirePrincipal, subjectOf, type Requester } from './auth/principal.ts';
 import { BoundedMap } from './collections.ts';
 import { observed, completenessOf, type SourceRead } from './completeness.ts';
@@ -17,7 +17,7 @@ import {
 } from './page.ts';
 import type { Crypto } from './ports.ts';
 
-/** The paging arguments of a request: `first` is 1 to 1000 (default 100), `after` an opaque cursor. */
+/** The paging arguments of a request. `first`: 1 to 1000, default 100. `after`: an opaque cursor. */
 export type PageArgs = Pick<PageRequest, 'reading'> & {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
@@ -26,7 +26,7 @@ export type PageArgs = Pick<PageRequest, 'reading'> & {
 /** A filter as a request gives it. Members that are absent or null match every row. */
 export type GivenFilter<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
 
-/** The listing that a cursor belongs to. A cursor is valid only for the same listing, filter and requester. */
+/** The listing to which a cursor belongs. A cursor is valid only for the same listing, filter and requester. */
 export type Listing = { readonly name: string; readonly filter: unknown; readonly requester: string };
 
 /** Returns a listing as this requester reads it. Throws `unauthenticated` if there is no requester. */
@@ -35,22 +35,19 @@ export function listingOf(name: string, requester: Requester, filter: unknown): 
 }
 
 const VERSION = 'c1';
-/** The most signed cursors that are cached; that many take about a megabyte. */
+/** The most signed cursors that are cached. They take about a megabyte. */
 const REMEMBERED = 2_000;
 
 /**
- * Makes and checks opaque cursors: a version, a position, and an HMAC over both and the listing. A cursor that is
- * damaged, forged, or made for another listing, filter or requester is `invalid_cursor`. Its content is not read before
- * the HMAC matches.
+ * Makes and checks opaque cursors. A cursor consists of a version, a position, and an HMAC over both and the listing.
+ * If it was damaged, forged, or made for another listing, filter or requester, reading it throws `invalid_cursor`. Its
+ * content is read only after the HMAC was checked.
  */
 export class Cursors {
   readonly #crypto: Crypto;
-  /**
-   * The cached cursors, by the text that was signed. A page that is read repeatedly needs the same end cursor each
-   * time.
-   */
+  /** The cached cursors, by the signed text. A page that is read again needs the same end cursor. */
   readonly #sealed = new BoundedMap<string, string>({ most: REMEMBERED });
-  /** By the rows of a first page: the latest requester, and the end cursor that was made for that requester. */
+  /** The end cursor of a first page, by the array of the page's rows, for the requester who read the page last. */
   readonly #ends = new WeakMap<readonly unknown[], { readonly requester: string; readonly cursor: string }>();
 
   constructor(crypto: Crypto) {
@@ -77,7 +74,7 @@ export class Cursors {
     return JSON.parse(this.#crypto.fromBase64Url(body) ?? '[]') as Position;
   }
 
-  /** Makes a page from the scan of a store. The page has `view` of each row. The pair names the source of the rows. */
+  /** Makes a page from rows that a store returned. `view` converts each row. The pair names the source of the rows. */
   page<T, U = T>(listing: Listing, scan: Scan<T>, [source, asOf]: SourceRead, view: (row: T) => U): Page<U> {
     const own = observed(source, asOf, scan.rows.length, scan.cut ? SCAN_BUDGET : null);
     return {
@@ -89,9 +86,8 @@ export class Cursors {
   }
 
   /**
-   * Does the same as `page`, for the first rows of a listing. The page's `nodes` are the given array itself. The same
-   * array must always be given with the same listing name and filter, because end cursors are cached by array and
-   * requester.
+   * Makes a page from the first rows of a listing, like `page`. The page's `nodes` are the given array itself. End
+   * cursors are cached by array and requester, so always pass the same array with the same listing name and filter.
    */
   firstPage<T>(
     listing: Listing,
@@ -147,7 +143,7 @@ export class Cursors {
   }
 }
 
-/** Returns the part of the signed text that precedes the position. */
+/** Returns the part of the signed text that comes before the position. */
 function macPrefix({ name, requester, filter }: Listing): string {
   return `${VERSION}\n${name}\n${requester}\n${canonicalJson(filter)}\n`;
 }

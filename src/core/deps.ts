@@ -21,30 +21,33 @@ export type Deps = {
   readonly policy: Policy;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Records spans. Null: no spans are recorded. */
+  /** Records trace spans. Null: nothing is traced. */
   readonly tracing: Tracing | null;
-  /** The store of payloads that are too large for a history message. */
+  /** Stores payloads that are too large for a history row. */
   readonly spill: SpillStore;
   /** The resources that each user holds in this process. */
   readonly shares: Shares;
   /**
-   * Bounds how many large reads of the store run at the same time, so that no user waits behind all reads of another.
+   * Limits how many large reads of the store run at the same time, so that no user waits behind all reads of another.
    */
   readonly readTurns: ReadTurns;
-  /** The event loop of the process, to which long reads yield. */
+  /** The event loop of the process. Long reads yield to it. */
   readonly loop: EventLoop;
-  /** Measures the process, for the report of this node. */
+  /** Measures the process, for the reports of this node. */
   readonly processMeter: ProcessMeter;
-  /** Whether administrators may read the raw sample of history. */
+  /** Whether administrators may read the raw sample of history messages. */
   readonly rawMessages: boolean;
-  /** Writes an audit row before each act of an administrator. */
+  /** Writes an audit row before each action of an administrator. */
   readonly audit: AuditTrail;
   /** How administrators may read payloads. */
   readonly reveal: RevealMode;
   readonly server: ServerSettings;
-  /** The revocations that this node knows, and the admissions that it waits for when it learns of one. */
+  /**
+   * The revocations that this node knows, and the admissions under way, for which it waits when it learns of a
+   * revocation.
+   */
   readonly revoked: RevocationIndex;
   readonly admissions: Admissions;
-  /** The live feeds of what happens to commands. */
+  /** The live feeds of command events. */
   readonly events: CommandEvents;
 };

@@ -7,30 +7,30 @@ export { CODES, isCode, type Code } from '../protocol/codes.ts';
 export type InputError = { readonly parameter: string; readonly detail: string };
 
 export type ErrorDetails = {
-  /** Every fault in the input, for errors that report wrong input. */
+  /** All faults in the input, for errors about wrong input. */
   readonly errors?: readonly InputError[];
   /** How long to wait before a retry, in milliseconds. */
   readonly retryAfterMs?: number;
-  /** The ids of the command that is refused, as the requester gave them. */
+  /** The ids of the refused command, as the requester gave them. */
   readonly command?: { readonly userId: string; readonly clientId: string; readonly commandId: string };
   /**
-   * The name of the shared resource (see `shares/shares.ts`) that has no room: the user's part of it is used up
-   * (`share_exceeded`), or its total is (`store_full`).
+   * The share without room (see `shares/shares.ts`): the user's part is used up (`share_exceeded`), or the total is
+   * (`store_full`).
    */
   readonly share?: string;
-  /** What an operator must repair before the node is ready. Names only, never a value. */
+  /** What an operator must repair before the node is ready. Contains names only, never values. */
   readonly reason?: string;
-  /** The HTTP status if it differs from the code's own (`invalid_user` of a token: 401). */
+  /** The HTTP status, if it is not the code's own. For example, `invalid_user` in a token has status 401. */
   readonly status?: number;
-  /** Why a token or a ticket was refused. For the log and the metrics; never sent to the requester. */
+  /** Why a token or a ticket was refused. For the log and the metrics only; never sent to the requester. */
   readonly tokenFault?: TokenFault;
   readonly cause?: unknown;
 };
 
 /**
  * Why a token or a ticket was refused. `claims`: a required claim is missing or has the wrong type. `key_unknown`: the
- * key set has no such key. `revoked`: the token was revoked. `keys_unavailable`: the key set could not be fetched. `grant` and `ticket`: the grant of the
- * token, or the ticket, does not exist or has ended.
+ * key set has no such key. `revoked`: the token was revoked. `keys_unavailable`: the key set could not be fetched.
+ * `grant`, `ticket`: the token's grant, or the ticket, does not exist or has ended.
  */
 export type TokenFault =
   | 'malformed'
@@ -75,8 +75,8 @@ export function fail(code: Code, message: string, details?: ErrorDetails): never
 }
 
 /**
- * Throws the error for an absent object. It is the same for an object of another user, so that it does not reveal which
- * of the two it is.
+ * Throws the error for an object that does not exist. An object of another user gives the same error, so that the
+ * requester cannot find out whether it exists.
  */
 export function notFound(): never {
   throw notFoundError();
@@ -90,33 +90,36 @@ export function invalid(parameter: string, detail: string): never {
   throw new CallboardError('invalid_argument', `${parameter}: ${detail}`, { errors: [{ parameter, detail }] });
 }
 
-/**
- * Returns the message of an error with the code `internal`, as a requester sees it. `id` is also in the log, with the
- * cause.
- */
+/** Returns the message of an error with the code `internal`. `id`: the id under which the log has the cause. */
 export function internalMessage(id: string): string {
   return `The relay failed; its log has the cause under the id ${id}.`;
 }
 
-/** Whether the store did not answer, so that the operation can be retried. */
+/** Whether the error means that the store did not answer, so that the operation can be retried. */
 export function isStoreUnavailable(error: unknown): boolean {
   return error instanceof CallboardError && error.code === 'store_unavailable';
 }
 
-// Collects the faults of a request's inputs, so that one error names all of them.
+// Collects the faults in the input of a request, so that one error names all of them.
 
-/** Throws one `invalid_argument` that names every fault, if there is any. `separator`: the text between two faults. */
+/**
+ * Throws one `invalid_argument` that names every fault; does nothing if there is none. `separator`: the text between
+ * two faults.
+ */
 export function refuseInputs(errors: readonly InputError[], separator = '; '): void {
   if (errors.length === 0) return;
   const texts = errors.map(({ parameter, detail }) => `${parameter}: ${detail}`);
   fail('invalid_argument', texts.join(separator), { errors });
 }
 
-/** A collector of the faults of one request's inputs. */
+/** Collects the faults in the input of one request. */
 type InputErrors = {
-  /** Returns the value, or undefined if `read` threw an `invalid_argument`. Any other error propagates. */
+  /**
+   * Returns the value of `read`. If `read` throws `invalid_argument`, notes the fault and returns undefined. Other
+   * errors propagate.
+   */
   check<T>(read: () => T): T | undefined;
-  /** Throws one `invalid_argument` that names every invalid input, if there is any. */
+  /** Throws one `invalid_argument` that names every fault; does nothing if there is none. */
   throwIfAny(): void;
 };
 

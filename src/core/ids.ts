@@ -1,7 +1,4 @@
-/**
- * Defines the forms of ids and names and checks texts against them, builds the keys of clients and commands, and checks
- * integers against ranges.
- */
+/** The formats of ids and names, the keys of clients and commands, and the checks of texts and integers. */
 import { isIn, type Range } from '../protocol/bounds.ts';
 import { ID, ID_FORM, NAME, NAME_FORM, TRACE, TRACE_FORM } from '../protocol/fields.ts';
 import { fail, invalid } from './errors.ts';
@@ -9,12 +6,15 @@ import { FILTER_TEXT_CHARS, ID_MAX_CHARS, STREAM_SUFFIX_SEGMENTS, USER_GIVEN_CHA
 
 export { ID_FORM, ID_PATTERN, NAME_PATTERN } from '../protocol/fields.ts';
 
-/** The control characters that no user id and no trace id contains, written as part of a pattern's character class. */
+/**
+ * The control characters that user ids and trace ids must not contain, as part of a regular expression's character
+ * class.
+ */
 export const CONTROL_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029';
 const CONTROL = new RegExp(`[${CONTROL_CHARS}]`);
 const SPACE = /\s/;
 
-/** Whether the text has at most this many characters. A character is a Unicode code point, as in JSON Schema. */
+/** Whether the text has at most `most` characters. A character is a Unicode code point, as in JSON Schema. */
 export function hasAtMost(text: string, most: number): boolean {
   return text.length <= most || (text.length <= 2 * most && [...text].length <= most);
 }
@@ -27,7 +27,7 @@ export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** Returns the id if it has the form of ids. Otherwise throws `invalid_argument` naming the parameter. */
+/** Returns the id if it has the format of ids. Otherwise throws `invalid_argument` with the parameter's name. */
 export function id(parameter: string, text: string): string {
   return ID.test(text) ? text : invalid(parameter, `expected ${ID_FORM}`);
 }
@@ -37,22 +37,22 @@ export function isTrace(text: string): boolean {
 }
 
 /**
- * Checks and returns the id of a trace or a span from another tracing system. Throws `invalid_argument` naming the
- * parameter.
+ * Returns the id of a trace or a span of another tracing system, if it is valid. Otherwise throws `invalid_argument`
+ * with the parameter's name.
  */
 export function trace(parameter: string, text: string): string {
   if (isTrace(text)) return text;
   return invalid(parameter, `expected ${TRACE_FORM}`);
 }
 
-/** Returns the name if it has the form of names. Otherwise throws `invalid_argument` naming the parameter. */
+/** Returns the name if it has the format of names. Otherwise throws `invalid_argument` with the parameter's name. */
 export function name(parameter: string, text: string): string {
   return NAME.test(text) ? text : invalid(parameter, `expected ${NAME_FORM}`);
 }
 
 /**
- * Splits a stream suffix at `/`. Null if the text is too long or has too many segments. The segments themselves are not
- * checked.
+ * Splits a stream suffix at each `/`. Null if the text is too long or has too many segments. Does not check the
+ * segments.
  */
 export function suffixSegments(text: string): readonly string[] | null {
   if (text.length > STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1)) return null;
@@ -61,8 +61,7 @@ export function suffixSegments(text: string): readonly string[] | null {
 }
 
 /**
- * Matches user ids that are certainly in canonical form: ASCII without `/`, spaces and control characters, in lower
- * case.
+ * Matches user ids that are certainly in canonical form: ASCII, lower case, without spaces, control characters and `/`.
  */
 const PLAIN_USER = /^(?!\.{1,2}$)[a-z0-9_.:@~+-]{1,128}$/;
 
@@ -70,14 +69,14 @@ const USER_FORM = 'A user is 1 to 128 characters without control characters and 
 
 /**
  * Returns the canonical form of a user id: NFC, trimmed, and in lower case if it is an e-mail address. Throws
- * `invalid_user` if the given text is longer than 512 characters, which is checked first. Throws it too if the result
- * is empty, `.` or `..`, is longer than 128 characters, or holds a control character, a lone surrogate or a `/`.
+ * `invalid_user` if the given text has more than 512 characters; this is checked first. Throws it as well if the result
+ * is empty, is `.` or `..`, has more than 128 characters, or contains a control character, a lone surrogate or a `/`.
  */
 export function canonicalUser(text: string): string {
   if (PLAIN_USER.test(text)) return text;
   if (text.length > USER_GIVEN_CHARS) fail('invalid_user', USER_FORM);
   const tidy = text.normalize('NFC').trim();
-  // A lower-case letter may compose with the character that follows it, so the text is normalized again.
+  // The lower-case form of a letter may combine with the character after it, so the text is normalized again.
   const user = isEmail(tidy) ? tidy.toLowerCase().normalize('NFC') : tidy;
   const bad =
     ['', '.', '..'].includes(user) ||
@@ -89,8 +88,8 @@ export function canonicalUser(text: string): string {
 }
 
 /**
- * Whether the text looks like an e-mail address: one `@` that is not the first character, a dot inside the part after
- * it, and no space. Takes time linear in the length: it uses no regular expression that could backtrack.
+ * Whether the text looks like an e-mail address: it has no space and one `@`, which is not the first character, and the
+ * part after it contains a dot. Takes linear time, because no regular expression can backtrack here.
  */
 function isEmail(text: string): boolean {
   const at = text.indexOf('@');
@@ -115,7 +114,10 @@ export function keyOf({ userId, clientId, commandId }: CommandKey): CommandKey {
   return { userId, clientId, commandId };
 }
 
-/** Returns the key as one text, for maps. Unambiguous, because neither users nor ids hold a `/`. */
+/**
+ * Returns the key as one text, for use as a key of maps. The text is unambiguous, because neither user ids nor client
+ * ids contain a `/`.
+ */
 export function clientKeyText(key: ClientKey): string {
   return `${key.userId}/${key.clientId}`;
 }
@@ -124,7 +126,7 @@ export function commandKeyText(key: CommandKey): string {
   return `${key.userId}/${key.clientId}/${key.commandId}`;
 }
 
-/** Matches the ids that the relay makes for commands: UUIDs of version 7, which sort by time. */
+/** Matches command ids that the relay makes: UUIDs of version 7, which sort by time. */
 const RELAY_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 export function isRelayId(commandId: string): boolean {
@@ -133,14 +135,14 @@ export function isRelayId(commandId: string): boolean {
 
 // Checks integers against their declared ranges.
 
-/** Whether the value is absent, or an integer in the range. */
+/** Whether the value is absent or an integer in the range. */
 export function isWithin(value: number | null | undefined, range: Range): boolean {
   return value === null || value === undefined || isIn(value, range);
 }
 
 /**
- * Returns the value, or the default if it is absent. Throws `invalid_argument` naming the parameter if the value is not
- * an integer in the range.
+ * Returns the value, or the default if it is absent. Throws `invalid_argument` with the parameter's name if the value
+ * is not an integer in the range.
  */
 export function within(
   parameter: string,
@@ -152,7 +154,7 @@ export function within(
     : invalid(parameter, `expected ${range.min} to ${range.max}`);
 }
 
-/** Returns a text that a filter looks for, in lower case. Throws `invalid_argument` for an empty or a long one. */
+/** Returns the search text of a filter in lower case. Throws `invalid_argument` if it is empty or too long. */
 export function filterText(text: string): string {
   const fits = text.length >= 1 && hasAtMost(text, FILTER_TEXT_CHARS);
   return fits ? text.toLowerCase() : invalid('text', `expected 1 to ${FILTER_TEXT_CHARS} characters`);

@@ -1,4 +1,4 @@
-/** JSON text and JSON values: reading, writing and measuring them. */
+/** Reads, writes, compares and measures JSON text and JSON values. */
 import { JSON_DEPTH } from '../protocol/bounds.ts';
 import { RawJson } from '../protocol/json-write.ts';
 import { countParts, nameOf, ownSlice, trustJson, type JsonFault, type JsonText } from '../protocol/json.ts';
@@ -19,8 +19,8 @@ import {
 } from '../protocol/json-scan.ts';
 
 /**
- * The JSON tools of `src/protocol`, for core. `JsonText` is JSON text that the relay retains, forwards and answers
- * without parsing and serializing it again.
+ * Re-exports the JSON tools of `src/protocol` to core. A `JsonText` is valid JSON that the relay stores and forwards as
+ * text, without parsing it.
  */
 export * from '../protocol/json.ts';
 export * from '../protocol/json-write.ts';
@@ -28,7 +28,7 @@ export * from '../protocol/json-write.ts';
 /** A parsed JSON value. */
 type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** Serializes a value. Returns null for undefined, which means "no payload". */
+/** Serializes a value. Undefined means "no payload" and gives null. */
 export function toJson(value: unknown): JsonText | null {
   return value === undefined ? null : trustJson(JSON.stringify(value) ?? 'null');
 }
@@ -37,7 +37,7 @@ export function fromJson(text: JsonText | null): JsonValue | null {
   return text === null ? null : (JSON.parse(text) as JsonValue);
 }
 
-/** Parses a text that may not be JSON; undefined if it is not. */
+/** Parses a text. Returns undefined if it is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -48,10 +48,10 @@ export function parsedJson(text: string): unknown {
 
 /**
  * Returns the canonical JSON of a value (RFC 8785): members sorted by UTF-16 code units, numbers and strings as
- * ECMAScript writes them. `value` is one that JSON.parse could have returned, or a plain value of the same form.
+ * ECMAScript writes them. `value` must be a result of JSON.parse, or a plain value of the same structure.
  */
 export function canonicalJson(value: unknown): string {
-  // Most objects have their members in order already, and one JSON.stringify writes them.
+  // Most objects already have their members in order, so that JSON.stringify alone is enough.
   return isSorted(value) ? (JSON.stringify(value) ?? 'null') : sortedJson(value);
 }
 
@@ -81,14 +81,13 @@ function sortedJson(value: unknown): string {
 
 export { longerThan, utf8Length } from '../protocol/bounds.ts';
 
-// Builds values from JSON text as a shape describes: the parts that the relay reads become values, and payloads stay
-// text.
+// Builds values from JSON text by a shape. The members that the relay reads become values, and payloads stay text.
 
 /**
- * How to build the value of a JSON text. `plain`: as JSON.parse does. `text`: as a RawJson that keeps the text; null
- * for the text `null`. `skipped`: not at all. A list shape gives the shape of each item, and an object shape that of
- * each member. For a list shape, a value that is not a list is built with the shape of an item. For an object shape, a
- * value that is not an object is built as `plain`.
+ * How to build the value of a JSON text. `plain`: as JSON.parse does. `text`: as a RawJson, which keeps the text; the
+ * text `null` gives null. `skipped`: not at all. A list shape contains the shape of its items, and an object shape the
+ * shapes of its members. If the shape is a list and the value is not, the value is built with the shape of an item. If
+ * the shape is an object and the value is not, the value is built as `plain`.
  */
 export type Shape = 'plain' | 'text' | 'skipped' | ListShape | ObjectShape;
 type ListShape = { readonly item: Shape };
@@ -99,9 +98,9 @@ export type ObjectShape = {
 };
 
 /**
- * Builds the value that the shape describes. If several members have the same name, the last one counts, as in
- * JSON.parse. Returns a fault if more than `most` members and items would have to be built, or if a text or a plain value
- * has more than JSON_DEPTH levels.
+ * Builds the value that the shape describes. If several members have the same name, the last one wins, as in
+ * JSON.parse. Returns a fault if more than `most` members and items would have to be built, or if a text or a plain
+ * value is nested more than JSON_DEPTH levels deep.
  */
 export function readShaped(json: JsonText, shape: Shape, most: number): { readonly value: unknown } | ShapeFault {
   const reader = new ShapedReader(json, most);
@@ -111,18 +110,18 @@ export function readShaped(json: JsonText, shape: Shape, most: number): { readon
 
 type ShapeFault = Exclude<JsonFault, 'syntax'>;
 
-/** Returns what is wrong with a value that could not be built, for its sender. */
+/** Returns a message about a value that could not be built, for its sender. */
 export function shapeFaultText(fault: ShapeFault, most: number): string {
   return fault === 'depth'
     ? `JSON may be nested at most ${JSON_DEPTH} levels deep`
     : `at most ${most} members and items are read`;
 }
 
-/** Reads a valid JSON text in one pass. */
+/** Builds values from a valid JSON text in one pass. */
 class ShapedReader {
   readonly #json: JsonText;
   #left: number;
-  /** The value that was built last. */
+  /** The most recently built value. */
   value: unknown = undefined;
 
   constructor(json: JsonText, most: number) {
@@ -131,8 +130,8 @@ class ShapedReader {
   }
 
   /**
-   * Builds the value at `at` into `value`. Returns the index where it ends, or a negative number if the limit was
-   * reached.
+   * Builds the value at index `at` and stores it in `value`. Returns the index after it, or a negative number if a
+   * limit was reached.
    */
   read(at: number, shape: Shape): number {
     if (typeof shape === 'string') return this.#leaf(at, shape);
@@ -153,7 +152,7 @@ class ShapedReader {
     const unit = json.charCodeAt(at);
     if (unit === BRACE || unit === BRACKET) this.#left -= countParts(text, this.#left);
     if (this.#left < 0) return STOPPED;
-    // Most values are strings without escapes, which `nameOf` reads without JSON.parse.
+    // Most values are strings without escapes. `nameOf` reads them without JSON.parse.
     this.value = unit === QUOTE ? nameOf(json, at, end) : JSON.parse(text);
     return end;
   }
@@ -185,23 +184,21 @@ class ShapedReader {
   }
 }
 
-/**
- * Sets a member as JSON.parse does: a member named `__proto__` becomes an own property and does not set the prototype.
- */
+/** Sets a member as JSON.parse does: `__proto__` becomes an own property and does not set the prototype. */
 function put(built: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(built, name, { value, enumerable: true, writable: true, configurable: true });
   else built[name] = value;
 }
 
-// Computes the canonical text of a JSON text. Two invocations have the same params if the canonical texts are equal.
+// Computes canonical texts. The params of two invocations are the same if their canonical texts are equal.
 
 /**
- * Returns the canonical text of a JSON text; equivalent texts have the same one. It has no white space, members sorted
- * by name (UTF-16 code units), strings as JSON.stringify writes them, and numbers as exact decimals. Members with the
- * same name are all kept, in their order. `1.0`, `1` and `10e-1` are the same number, 9007199254740992 and
- * 9007199254740993 are different ones, and `-0` is `0`. Time is O(n log n) in the length, at any depth; exponents are
- * never expanded.
+ * Returns the canonical text of a JSON text. Texts with the same meaning have the same canonical text. It has no white
+ * space, sorts members by name (UTF-16 code units), and writes strings as JSON.stringify does and numbers as exact
+ * decimals. Members with the same name are all kept, in their order. `1.0`, `1` and `10e-1` are the same number, `-0`
+ * is `0`, but 9007199254740992 and 9007199254740993 differ. Takes O(n log n) time in the length, at any depth.
+ * Exponents are not expanded.
  */
 export function canonicalText(json: JsonText): string {
   return new Canonical(json).value();
@@ -222,7 +219,8 @@ class Canonical {
     if (first === BRACE) return this.#object();
     if (first === BRACKET) return this.#array();
     const text = this.#take(endOfScalar(this.#json, this.#at));
-    // A digit or a minus sign sorts before every letter, so any other scalar is `true`, `false` or `null`.
+    // Digits and the minus sign sort before all letters, so a scalar with a greater first character is `true`, `false`
+    // or `null`.
     return first > NINE ? text : canonicalNumber(text);
   }
 
@@ -273,8 +271,8 @@ class Canonical {
   }
 
   /**
-   * Consumes the text up to `end`. Throws if `end` does not lie ahead, so that a text that is not JSON cannot cause an
-   * endless loop.
+   * Returns the text up to index `end`, and moves there. Throws if `end` is not ahead, so that a text that is not JSON
+   * cannot cause an endless loop.
    */
   #take(end: number): string {
     if (end <= this.#at) throw new SyntaxError('not JSON');
@@ -284,7 +282,7 @@ class Canonical {
   }
 }
 
-/** Joins members in the order of their names. Sorting is stable: members with the same name stay in their order. */
+/** Joins members in the order of their names. The sort is stable, so members with the same name keep their order. */
 function sortedBy(names: readonly string[], texts: readonly string[]): string {
   const order = names.map((name, i) => ({ name, text: texts[i] ?? '' }));
   order.sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0));
@@ -296,8 +294,8 @@ function decodedName(written: string): string {
 }
 
 /**
- * Returns the canonical form of a string. A text without escapes is kept as it is, unless it holds a lone surrogate:
- * UTF-8 encodes all lone surrogates alike, so JSON.stringify escapes them.
+ * Returns the canonical form of a string. A string without escapes is already canonical, unless it contains a lone
+ * surrogate. JSON.stringify then writes it as an escape, because UTF-8 would encode all lone surrogates alike.
  */
 function canonicalString(written: string): string {
   const asWritten = !written.includes('\\') && written.isWellFormed();
@@ -307,12 +305,12 @@ function canonicalString(written: string): string {
 const NINE = 0x39;
 const PLAIN_INTEGER = /^-?\d*[1-9]$/;
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d+))?$/;
-/** The most digits of an exponent that a double holds exactly. */
+/** The most digits of an exponent with which a double computes exactly. */
 const SHORT_EXPONENT = 15;
 
 /**
- * Returns a number in its one canonical form: the sign, the digits without leading and trailing zeros, then `e` and the
- * power of ten if that is not 0.
+ * Returns the canonical form of a number: the sign, the digits without leading and trailing zeros, and if the power of
+ * ten is not 0, `e` and that power.
  */
 function canonicalNumber(written: string): string {
   if (PLAIN_INTEGER.test(written)) return written;
@@ -328,7 +326,7 @@ function canonicalNumber(written: string): string {
   return `${sign}${digits}${String(power) === '0' ? '' : `e${power}`}`;
 }
 
-/** Removes trailing zeros in linear time; a regular expression would scan each inner run of zeros again. */
+/** Removes trailing zeros in linear time. A regular expression would scan each run of zeros inside the number again. */
 function withoutZeros(digits: string): string {
   let end = digits.length;
   while (digits.charCodeAt(end - 1) === 0x30) end--;

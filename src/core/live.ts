@@ -1,47 +1,46 @@
 /**
- * Live sequences of events: subscriptions, the queue behind each, how several requesters share one, and the listeners
- * to which the buses of both backends deliver.
+ * Live event sequences: a subscription with its bounded queue, sequences that several requesters share, and tables of
+ * listeners.
  */
 import type { Cancel, Log } from './ports.ts';
 import type { CallboardError } from './errors.ts';
 import { SUBSCRIPTION_QUEUE } from './limits.ts';
 
 /**
- * One event of a subscription. `missed`: the number of events that the subscriber did not get since the previous one.
- * It is a lower bound: an interruption between nodes counts as one event, because the number of events that it lost is
- * unknown.
+ * One event of a subscription. `missed`: how many events the subscriber did not get since the previous one. This is a
+ * lower bound, because an interruption between nodes counts as one event: the number of events it lost is unknown.
  */
 export type LiveEvent<T> = { readonly event: T; readonly missed: number };
 
 /**
- * A live sequence of events with a bounded queue. `return()` (or leaving a `for await`) ends it and frees its
- * resources.
+ * A live sequence of events with a bounded queue. Calling `return()`, or leaving a `for await` loop, ends it and frees
+ * its resources.
  */
 export interface Subscription<T> extends AsyncIterableIterator<LiveEvent<T>> {
   return(): Promise<IteratorResult<LiveEvent<T>>>;
 }
 
-/** The lifetime of one requester's permission to listen. */
+/** The time for which one requester may listen. */
 export interface Lifetime {
   /**
-   * Calls `target.fail` once when the permission ends (session, grant or token); immediately if it has ended already.
-   * Call it at most once.
+   * Calls `target.fail` once when the permission ends, because its session, grant or token ends; at once if it has
+   * already ended. Call this at most once.
    */
   endWith(target: { fail(error: CallboardError): void }): void;
-  /** Releases the lifetime's resources. `target` is not called afterwards. */
+  /** Frees the resources. `target` is not called afterwards. */
   close(): void;
 }
 
 /**
- * A live sequence that several requesters share, and the lifetime of this requester. The lifetime has started: the
- * receiver must close it.
+ * A live sequence that several requesters share, with this requester's lifetime. The lifetime has already started, so
+ * the receiver must close it.
  */
 export type SharedSubscription<T> = {
-  /** The key of the sequence. Two requesters have the same key if and only if they receive the same events. */
+  /** The key of the sequence. Two requesters have the same key exactly if they receive the same events. */
   readonly key: string;
   /**
-   * Calls `push` with each event from now on until cancelled, and with the number of events that were lost before that
-   * event (default 0). The subscription belongs to no requester and may outlive each of them.
+   * Calls `push` with each event from now on, until cancelled, and with the number of events that were lost before it
+   * (default 0). This subscription belongs to no single requester, and may last longer than any of them.
    */
   readonly listen: (push: (event: T, missed?: number) => void) => Cancel;
   readonly lifetime: Lifetime;
@@ -53,17 +52,17 @@ export type SharedSubscription<T> = {
  */
 export type Feed<T> = {
   readonly subscription: Subscription<T>;
-  /** `missed`: the number of events that were lost before this one; default 0. */
+  /** Adds an event. `missed`: the number of events that were lost before this one; default 0. */
   push(event: T, missed?: number): void;
-  /** Ends the sequence after its queued events have been read. */
+  /** Ends the sequence after its queued events were read. */
   end(): void;
   /** Drops the queued events and ends the sequence with an error. */
   fail(error: unknown): void;
 };
 
 /**
- * Creates a feed. `onEnd` is called once, when the writer or the reader ends it. `bound` is the most events that the
- * queue holds.
+ * Creates a feed. `onEnd`: called once, when the writer or the reader ends the sequence. `bound`: the most events in
+ * the queue.
  */
 export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QUEUE): Feed<T> {
   const queue: LiveEvent<T>[] = [];
@@ -133,7 +132,7 @@ export function createFeed<T>(onEnd: () => void, bound: number = SUBSCRIPTION_QU
   };
 }
 
-/** Subscribes one requester to a shared sequence, with a queue of its own. */
+/** Subscribes one requester to a shared sequence, with its own queue. */
 export function subscribeTo<T>({ listen, lifetime }: SharedSubscription<T>): Subscription<T> {
   const feed = createFeed<T>(() => {
     stop();
@@ -149,8 +148,8 @@ type Listener = (event: never) => void;
 export type Listeners = ReturnType<typeof createListeners>;
 
 /**
- * Creates an empty table. `changed`: called with a topic when its first listener is added, and when its last one is
- * removed.
+ * Creates a table of listeners by topic. `changed` is called with a topic when its first listener is added, and when
+ * its last one is removed.
  */
 export function createListeners(log: Log, changed: (topic: string) => void) {
   const topics = new Map<string, Set<Listener>>();
@@ -158,8 +157,8 @@ export function createListeners(log: Log, changed: (topic: string) => void) {
   return {
     has: (topic: string) => topics.has(topic),
     /**
-     * Calls the listeners of the topic. `event` is of the type that core declares for the topic. If a listener throws,
-     * the others still get the event.
+     * Passes an event to the listeners of its topic. `event` must have the type that `Topics` in `backend.ts` gives the
+     * topic. If a listener throws, the others still get the event.
      */
     deliver(topic: string, event: unknown): void {
       for (const listener of topics.get(topic) ?? []) {
@@ -170,15 +169,15 @@ export function createListeners(log: Log, changed: (topic: string) => void) {
         }
       }
     },
-    /** Tells all listeners that events of other nodes may have been lost. */
+    /** Calls the `interrupted` functions of all listeners, because events of other nodes may have been lost. */
     interrupted(): void {
       for (const tell of toInterrupt.values()) tell();
     },
-    /** Adds a listener. Until it is removed, the method `interrupted` calls the function `interrupted`. */
+    /** Adds a listener. `interrupted` is called when events of other nodes may have been lost. */
     add(topic: string, listener: Listener, interrupted?: () => void): Cancel {
       const known = topics.get(topic);
       const listeners = known ?? new Set<Listener>();
-      // A new function for each call, so that one function may listen twice.
+      // A new function object for each call, so that the same listener can be added twice.
       const own: Listener = (event) => listener(event);
       listeners.add(own);
       topics.set(topic, listeners);

@@ -1,12 +1,17 @@
-/** A value or a promise of it: the memory backend answers in the same tick, a store over the network does not. */
+/**
+ * A value or a promise of a value. The memory backend answers with a value, in the same tick; a store over the network
+ * answers with a promise.
+ */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Maps a value; in the same tick if it is not a promise. */
+/** Applies `map` to a value: in the same tick if the value is not a promise. */
 export function thenDo<T, U>(value: MaybePromise<T>, map: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return value instanceof Promise ? value.then(map) : map(value);
 }
 
-/** Maps two values; in the same tick if neither is a promise. Both operations run concurrently. */
+/**
+ * Applies `map` to two values: in the same tick if neither is a promise. If both are promises, they run concurrently.
+ */
 export function both<A, B, T>(
   first: MaybePromise<A>,
   second: MaybePromise<B>,
@@ -16,7 +21,7 @@ export function both<A, B, T>(
   return Promise.all([first, second]).then(([one, other]) => map(one, other));
 }
 
-/** Runs `run` now and returns a promise of its value. An error that `run` throws becomes a rejection. */
+/** Calls `run` now and returns a promise of its value. If `run` throws, the promise rejects. */
 export function promised<T>(run: () => MaybePromise<T>): Promise<T> {
   try {
     const value = run();

@@ -1,10 +1,10 @@
 /**
- * The names of all metrics, and the port through which the relay counts and measures. Each metric has at most one
- * label, whose values are bounded, so the number of series stays small.
+ * The names of all metrics, and the port through which the relay counts and measures. A metric has at most one label
+ * with few values, so the number of time series stays small.
  */
 import type { ReadingQuery, NodeReading } from './metrics/reading.ts';
 
-/** The counters, each with its help text. The listing of nodes shows some of them for each node. */
+/** The counters and their help texts. Lists of nodes show some of them for each node. */
 export const COUNTERS = {
   commands_admitted: 'Commands admitted.',
   commands_refused: 'Invocations refused before admission, by code.',
@@ -41,7 +41,7 @@ export const COUNTERS = {
     'Rows of the audit that could not be written. The act of such a row was refused, or its outcome is missing.',
 } as const;
 
-/** The histograms of durations, which are measured in milliseconds and shown in seconds. */
+/** The histograms of durations. They are measured in milliseconds and shown in seconds. */
 export const HISTOGRAMS = {
   command_seconds: 'Time from the admission of a command to its end, by outcome.',
   dispatch_seconds: 'Time that a command spent in the queue of its client’s link, from queued to dispatched.',
@@ -52,8 +52,8 @@ export const HISTOGRAMS = {
 } as const;
 
 /**
- * The gauges: values that are computed when metrics are read. Those in SAMPLED_GAUGES are also computed every five
- * seconds.
+ * The gauges: values that are computed when the metrics are read. Those in SAMPLED_GAUGES are computed every five
+ * seconds too.
  */
 export const GAUGES = {
   ready: 'Whether this node takes new links and commands, as `/readyz` says: 1, or 0 if not.',
@@ -79,9 +79,9 @@ export const GAUGES = {
 } as const;
 
 /**
- * The gauges that are also recorded over time, with the node's value at the end of each time slot. `sum` or `max` says
- * how the values of several nodes are combined. If one step of a series has several slots, `sum` takes the value of the
- * last slot and `max` the highest value.
+ * The gauges that are recorded over time, with the node's value at the end of each time slot. `sum` or `max` is how the
+ * values of several nodes are combined. If one step of a series covers several slots, `sum` uses the value of the last
+ * slot and `max` the highest value.
  */
 export const SAMPLED_GAUGES = {
   client_links: 'sum',
@@ -103,7 +103,7 @@ export const HISTOGRAM_NAMES: readonly HistogramName[] = namesOf(HISTOGRAMS);
 export const GAUGE_NAMES: readonly GaugeName[] = namesOf(GAUGES);
 export const SAMPLED_GAUGE_NAMES: readonly SampledGaugeName[] = namesOf(SAMPLED_GAUGES);
 
-/** The name of each metric's label. Metrics that are not listed have no label. */
+/** The label name of each metric. A metric that is not listed has no label. */
 export const LABELS: Readonly<Partial<Record<MetricName, string>>> = {
   commands_refused: 'code',
   commands_ended: 'outcome',
@@ -129,24 +129,27 @@ export const LABELS: Readonly<Partial<Record<MetricName, string>>> = {
   share_users_over: 'share',
 };
 
-/** The command that a measured duration belongs to. Readers of the metrics get it as an example of such a duration. */
+/**
+ * The command whose duration was measured. Readers of the metrics get it as an example of such a duration (an
+ * exemplar).
+ */
 export type MeasuredCommand = {
   readonly commandId: string;
   readonly traceId: string | null;
   readonly traceFlags: string | null;
-  /** The span of the call, as the command's record holds it. */
+  /** The span of the call, as the command's record stores it. */
   readonly callSpan: string | null;
 };
 
 /**
- * Reads a gauge as pairs of label value and number. The label is null if the gauge has none. Numbers are whole;
- * durations are in milliseconds.
+ * Reads a gauge as pairs of a label value and a number. The label value is null if the gauge has no label. Numbers are
+ * whole; durations are in milliseconds.
  */
 export type SampleReader = () => Iterable<readonly [string | null, number]>;
 
 export interface Metrics {
   count(name: CounterName, label?: string): void;
-  /** Adds one duration. A negative one, which differing clocks of nodes can cause, counts as zero. */
+  /** Adds one duration. A negative duration counts as 0; it can occur because the clocks of nodes differ. */
   observe(name: HistogramName, ms: number, label?: string, of?: MeasuredCommand): void;
   /**
    * Sets the function that reads a sampled gauge. It is called at the end of each slot, and when the series of this
@@ -154,13 +157,13 @@ export interface Metrics {
    */
   sample(name: SampledGaugeName, read: SampleReader): void;
   /**
-   * Returns what each counter has counted since the node started. The key is the name of the counter, followed by
-   * `:label` if it has a label.
+   * Returns what each counter has counted since the node started. A key is the name of a counter, followed by `:label`
+   * if it has a label.
    */
   snapshot(): ReadonlyMap<string, number>;
   /**
-   * Closes the current time slot if `now` (epoch milliseconds) is beyond it. All that was counted and measured since
-   * the last call belongs to that slot, and the sampled gauges are read now as its values.
+   * Closes the current time slot if `now` (epoch milliseconds) is after its end. The slot then contains everything that
+   * was counted and measured since the last call, and the sampled gauges as they are now.
    */
   closeSlot(now: number): void;
   /** Returns what this node recorded in a window of time, including the open slot. */

@@ -1,49 +1,46 @@
 /**
- * Paging by position. A row's position is its sort tuple, and a page starts after a position, not at an offset. So rows
- * that are added or removed between two pages neither repeat nor hide other rows.
+ * Paging by position. The position of a row is its sort tuple, and a page starts after a position instead of at an
+ * offset. So rows that are added or removed between two pages do not repeat or hide other rows.
  */
 import type { ObservedSource, Completeness } from './completeness.ts';
 import type { DocumentReading } from './document-reading.ts';
 
-/** The sort tuple of a row, as texts that are compared one by one by UTF-16 code units. */
+/** The sort tuple of a row. Its texts are compared one by one, by UTF-16 code units. */
 export type Position = readonly string[];
 
 export type PageRequest = {
   /** The most rows of the page, 1 to 1000. */
   readonly first: number;
-  /** The position after which the page starts; null: it starts at the first row. */
+  /** The position after which the page starts; null: at the first row. */
   readonly after: Position | null;
   /**
-   * The reads of the document that this page is for. A store that needs several calls for a page checks it before each
-   * of them. Absent: the answer is never given up.
+   * The document for which the page is read. A store that needs several calls for a page checks it before each call.
+   * Absent: the read is never given up.
    */
   readonly reading?: DocumentReading | undefined;
 };
 
 /**
- * One page of rows from a store. `next` is the position where the next page continues; null at the end of the rows. It
- * is the position of the last row that was scanned, which a filter may have skipped. A page may therefore be short or
- * empty although more rows follow.
+ * One page of rows from a store. `next`: the position after which the next page continues; null at the end of the rows.
+ * This is the position of the last row that was scanned, even if a filter skipped it. So a page may be short or empty
+ * although more rows follow.
  */
 export type Scan<T> = {
   readonly rows: readonly { readonly row: T; readonly position: Position }[];
   readonly next: Position | null;
-  /**
-   * The reasons why rows may be missing from this answer, such as silent nodes and evicted rows. Empty if nothing is
-   * missing.
-   */
+  /** Why rows may be missing, for example silent nodes or evicted rows. Empty if nothing is missing. */
   readonly gaps: readonly ObservedSource[];
   /** True if the page ended before it was full because SCAN_BUDGET rows had been read. */
   readonly cut?: boolean;
 };
 
-/** The opaque cursors of a page. Each is made on demand, since signing costs more than most rows do. */
+/** The opaque cursors of a page. Each is made on demand, because signing a cursor costs more than reading most rows. */
 export type PageCursors = {
-  /** Returns the cursor of the row at this index, which must exist. */
+  /** Returns the cursor of the row at this index. The row must exist. */
   at(index: number): string;
   /**
-   * Returns the cursor of the page's end, to be given as `after` for the next page. Null if the page is empty and
-   * nothing follows.
+   * Returns the cursor of the page's end, which is the `after` of the next page. Null if the page is empty and nothing
+   * follows.
    */
   end(): string | null;
 };
@@ -66,26 +63,26 @@ export function comparePositions(a: Position, b: Position): number {
   return a.length - b.length;
 }
 
-/** Returns the earlier one of the ends of two pages that are merged; null if both reach the end of their rows. */
+/** Returns the earlier one of the ends of two pages that are merged. Null if both pages reach the end of their rows. */
 export function nearerEnd(a: Position | null, b: Position | null): Position | null {
   if (a === null || b === null) return a ?? b;
   return comparePositions(a, b) <= 0 ? a : b;
 }
 
 /**
- * Writes a number as a text that sorts as the number does, for positions. `value` is 0 to Number.MAX_SAFE_INTEGER; a
- * fraction is dropped.
+ * Writes a number as text that sorts like the number, for positions. `value`: 0 to Number.MAX_SAFE_INTEGER; a fraction
+ * is dropped.
  */
 export function sortable(value: number): string {
   return Math.max(0, Math.floor(value)).toString(36).padStart(11, '0');
 }
 
-/** The most rows that a filtered scan may read before it returns with the position that it reached. */
+/** The most rows that a filtered scan reads before it returns the position that it has reached. */
 export const SCAN_BUDGET = 10_000;
 
 /**
- * Fills one page from rows that are already sorted. `keep` is the filter. At most SCAN_BUDGET rows are read: if few of
- * many rows match, the page is short and the time is bounded.
+ * Fills one page from sorted rows. `keep`: the filter. Reads at most SCAN_BUDGET rows, so the time is bounded; if few
+ * of many rows match, the page is short.
  */
 export function scanSorted<T>(
   rows: Iterable<T>,
@@ -107,12 +104,14 @@ export function scanSorted<T>(
   return { rows: found, next: null, gaps: [] };
 }
 
-/** The first rows of a listing, and the number of all its rows. */
+/** The first rows of a listing, and the total number of its rows. */
 export type FirstRows<T> = {
   readonly total: number;
   readonly rows: readonly T[];
   readonly gaps?: readonly ObservedSource[];
 };
 
-/** The first page of a listing, with the cursors that the listing itself would give, and the total number of rows. */
+/**
+ * The first page of a listing with its total number of rows. Its cursors are the same as those of the listing itself.
+ */
 export type Summary<T> = Page<T> & { readonly total: number };

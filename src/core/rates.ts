@@ -1,23 +1,23 @@
 /**
- * Limits of rates: a token bucket, a count in a sliding window, a bounded table of either by name, and log lines. All measure
- * elapsed time (`Clock.monotonic`), so a step of the wall clock neither refuses longer nor allows more.
+ * Rate limits: a token bucket, a sliding window, a bounded table of rates by name, and a limit for log lines. All use
+ * elapsed time (`Clock.monotonic`), so a step of the wall clock has no effect on them.
  */
 import { BoundedMap } from './collections.ts';
 import type { Clock } from './ports.ts';
 
 type Elapsed = Pick<Clock, 'monotonic'>;
 
-/** The greatest error that the rounding of fractions may cause, in tokens and in milliseconds. It is ignored. */
+/** Rounding of fractions causes errors up to this size, in tokens and in milliseconds. They are ignored. */
 const ROUNDING = 1e-6;
 
-/** The rate of a token bucket. `burst`: the most tokens that it holds; it starts full. */
+/** The rate of a token bucket. `burst`: its capacity. A new bucket is full. */
 export type BucketRate = { readonly perSecond: number; readonly burst: number };
 
-/** The bucket of a rate rule of the policy for one caller. `caller`: the holder (see `holderOf` in shares.ts). */
+/** The bucket of one caller for a rate rule of the policy. `caller`: the holder (see `holderOf` in shares.ts). */
 export type CallerRate = BucketRate & { readonly rule: string; readonly caller: string };
 
 /**
- * A token bucket. Tokens are requests, frames, lines or bytes. In any `t` seconds `take` grants at most
+ * A token bucket. A token stands for a request, a frame, a line or a byte. In any `t` seconds, `take` grants at most
  * `burst + t * perSecond` tokens.
  */
 export class TokenBucket {
@@ -42,17 +42,17 @@ export class TokenBucket {
     return wait;
   }
 
-  /** What `take` would return now. Takes nothing. */
+  /** What `take` would return now. */
   get waitMs(): number {
     this.#refill();
     return this.#tokens >= 1 - ROUNDING ? 0 : this.#msUntil(1);
   }
 
   /**
-   * Takes tokens for something that has already happened, even more tokens than there are: the balance may become
-   * negative. Returns the milliseconds until the balance is no longer negative; 0 if it is not negative now. A negative
-   * number of tokens gives tokens back. The bucket is refilled only while the balance is negative, so that in `t`
-   * seconds up to `2 * burst + t * perSecond` tokens pass without a wait.
+   * Takes tokens for something that has already happened. If there are too few, the balance becomes negative. Returns
+   * the milliseconds until the balance is no longer negative; 0 if it is not. A negative number of tokens gives tokens
+   * back. The bucket is refilled only while the balance is negative. So up to `2 * burst + t * perSecond` tokens pass
+   * in `t` seconds without a wait.
    */
   charge(tokens: number): number {
     this.#tokens -= tokens;
@@ -60,8 +60,8 @@ export class TokenBucket {
   }
 
   /**
-   * If the balance is not negative, takes tokens as `charge` does and returns 0. Otherwise takes nothing and returns
-   * the milliseconds until the balance is no longer negative.
+   * Takes tokens like `charge` and returns 0, if the balance is not negative. Otherwise takes nothing and returns the
+   * milliseconds until it is no longer negative.
    */
   admit(tokens: number): number {
     const wait = this.#tokens >= 0 ? 0 : this.#debtMs();
@@ -85,7 +85,7 @@ export class TokenBucket {
     return this.#tokens >= 0 ? 0 : this.#msUntil(0);
   }
 
-  /** Returns a whole number of milliseconds, at least 1, after which there are this many tokens. */
+  /** Returns the whole number of milliseconds, at least 1, until the bucket has this many tokens. */
   #msUntil(tokens: number): number {
     return msToRefill(tokens - this.#tokens, this.#rate);
   }
@@ -99,13 +99,13 @@ export class TokenBucket {
   }
 }
 
-/** Returns a whole number of milliseconds, at least 1, in which a bucket gets this many tokens. */
+/** Returns the whole number of milliseconds, at least 1, in which a bucket is refilled by this many tokens. */
 function msToRefill(tokens: number, { perSecond }: BucketRate): number {
   return Math.max(1, Math.ceil((tokens * 1000) / perSecond - ROUNDING));
 }
 
 /**
- * Returns what `TokenBucket.waitMs` returns for a bucket that a store keeps: `taken` tokens were missing `elapsedMs`
+ * Returns the result of `TokenBucket.waitMs` for a bucket in a store. `taken`: how many tokens were missing `elapsedMs`
  * ago. `backends/redis/program/transaction.lua` has the same rule.
  */
 export function waitOfBucket(rate: BucketRate, taken: number, elapsedMs: number): number {
@@ -113,14 +113,14 @@ export function waitOfBucket(rate: BucketRate, taken: number, elapsedMs: number)
   return missing + 1 <= rate.burst + ROUNDING ? 0 : msToRefill(missing + 1 - rate.burst, rate);
 }
 
-/** At most `most` events in any `ms` milliseconds. */
+/** At most `most` events within any `ms` milliseconds. */
 export type WindowRate = { readonly most: number; readonly ms: number };
 
-/** Grants at most `most` events in any window of `ms` milliseconds. It remembers the times of at most `most` events. */
+/** Grants at most `most` events within any `ms` milliseconds. It remembers the times of at most `most` events. */
 export class SlidingWindow {
   readonly #clock: Elapsed;
   readonly #rate: WindowRate;
-  /** The times of granted events, oldest first. Those before the window are removed only when the list is full. */
+  /** The times of granted events, oldest first. Times before the window are removed only when the list is full. */
   #times: number[] = [];
 
   constructor(clock: Elapsed, rate: WindowRate) {
@@ -129,7 +129,8 @@ export class SlidingWindow {
   }
 
   /**
-   * Counts an event and returns 0. If the window is full, counts nothing and returns the milliseconds until it is not.
+   * Counts an event and returns 0. If the window is full, counts nothing and returns the milliseconds until it has
+   * room.
    */
   take(): number {
     const wait = this.waitMs;
@@ -137,12 +138,12 @@ export class SlidingWindow {
     return wait;
   }
 
-  /** Counts the newest event no more. */
+  /** Takes back the newest counted event. */
   giveBack(): void {
     this.#times.pop();
   }
 
-  /** What `take` would return now. Counts nothing. */
+  /** What `take` would return now. */
   get waitMs(): number {
     const { most, ms } = this.#rate;
     const since = this.#clock.monotonic() - ms;
@@ -155,8 +156,8 @@ export class SlidingWindow {
 }
 
 /**
- * The rates of at most `most` names, such as addresses. If there are more, the least recently used rate is forgotten,
- * with everything that it counted.
+ * The rates of at most `most` names, such as addresses. If there are more names, the least recently used one is
+ * forgotten with everything that was counted for it.
  */
 export class RateTable<R> {
   readonly #create: () => R;
@@ -167,7 +168,7 @@ export class RateTable<R> {
     this.#rates = new BoundedMap({ most, order: 'used' });
   }
 
-  /** Returns the rate of this name, which is created if the table does not have it. */
+  /** Returns the rate of a name. Creates it if the table does not have it. */
   of(name: string): R {
     const known = this.#rates.get(name);
     if (known !== undefined) return known;
@@ -176,7 +177,7 @@ export class RateTable<R> {
     return made;
   }
 
-  /** Returns the rate of this name; undefined if the table does not have it. */
+  /** Returns the rate of a name; undefined if the table does not have it. */
   find(name: string): R | undefined {
     return this.#rates.get(name);
   }
@@ -191,7 +192,10 @@ export class LineLimit {
     this.#bucket = new TokenBucket(clock, rate);
   }
 
-  /** Calls `write` with the fields and the number of lines suppressed before, unless this line exceeds the rate. */
+  /**
+   * Calls `write` with the fields and the number of lines that were suppressed before. If this line exceeds the rate,
+   * suppresses it instead.
+   */
   pass(fields: Readonly<Record<string, unknown>>, write: (fields: Record<string, unknown>) => void): void {
     if (this.#bucket.take() > 0) return void this.#suppressed++;
     const suppressed = this.#suppressed;

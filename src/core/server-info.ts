@@ -1,13 +1,13 @@
-/** Describes a relay to its clients and users. */
+/** Makes the relay's description of itself for clients and users. */
 import type { Backend } from './backend.ts';
 import type { Clock } from './ports.ts';
 
-/** The part of the relay's description that the program around core contributes. */
+/** The members of the description that come from the program around core. */
 export type ServerSettings = {
   readonly version: string;
-  /** A name of the deployment for people; null: it has none. */
+  /** The name of the deployment, for people; null if it has none. */
   readonly label: string | null;
-  /** The address of a trace, with `{traceId}` in place of its id; null: traces are shown nowhere. */
+  /** The address at which a trace is shown, with `{traceId}` in place of its id; null if there is none. */
   readonly traceUrl: string | null;
   readonly maxBodyBytes: number;
 };

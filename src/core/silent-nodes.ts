@@ -1,4 +1,4 @@
-/** Lists the silent nodes, whose rows may be out of date, so that answers can report them as gaps. */
+/** Lists silent nodes as gaps of an answer, because rows of a silent node may be out of date. */
 import { type ObservedSource, gapOf, type EvidenceSource } from './completeness.ts';
 import { thenDo, type MaybePromise } from './maybe-promise.ts';
 import type { Scan } from './page.ts';
@@ -6,22 +6,21 @@ import type { Clock } from './ports.ts';
 
 const NONE: readonly ObservedSource[] = [];
 /**
- * How long the list of silent nodes is cached, in milliseconds: far less than the time after which a node counts as
- * silent.
+ * How long the list of silent nodes is cached, in milliseconds: much less than the time after which a node is silent.
  */
 const CACHE_MS = 250;
 
-/** The part of the port of nodes that tells which nodes are silent. */
+/** The method of `NodeStore` that lists the silent nodes. */
 type SilentNodes = { silent(): MaybePromise<readonly string[]> };
 type CachedNodes = { readonly at: number; nodes: MaybePromise<readonly string[]> };
 
-/** The latest result of each store, or the request that is under way. */
+/** For each store, the last result or the request under way. */
 const cache = new WeakMap<SilentNodes, CachedNodes>();
 
 /**
- * Returns the gaps that silent nodes cause in an answer: one source for each silent node, with `observed` 0. `nodeId`
- * selects one node; null: all. Empty while no node is silent. The answer is at most CACHE_MS old. Throws what the store
- * throws.
+ * Returns the gaps that silent nodes cause in an answer: one source per silent node, with `observed` 0. `nodeId`
+ * selects one node; null selects all. Empty if no node is silent. The result is at most CACHE_MS old. Throws what the
+ * store throws.
  */
 export function silentSources(
   { backend, clock }: { readonly backend: { readonly nodes: SilentNodes }; readonly clock: Clock },
@@ -53,7 +52,7 @@ function silentNodes(store: SilentNodes, now: number): MaybePromise<readonly str
   ));
 }
 
-/** Adds gaps to those of a store's page. */
+/** Adds gaps to a page of a store. */
 export function withGaps<T>(scan: Scan<T>, gaps: readonly ObservedSource[]): Scan<T> {
   return gaps.length === 0 ? scan : { ...scan, gaps: [...scan.gaps, ...gaps] };
 }

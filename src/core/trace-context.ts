@@ -1,17 +1,17 @@
-/** Reads and writes W3C Trace Context. It records no spans. */
+/** Reads and writes W3C Trace Context: the ids by which a request belongs to a trace. */
 
 /** The trace context of a request, valid by the W3C rules. */
 export type TraceContext = {
   /** The id of the trace: 32 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string;
-  /** The id of the span that the request is part of: 16 hexadecimal digits in lower case, not all zero. */
+  /** The id of the span that contains the request: 16 hexadecimal digits in lower case, not all zero. */
   readonly parentSpanId: string;
   /**
-   * The trace flags as two hexadecimal digits. Of a header, only the flags that version 00 defines (`sampled` and
-   * `random`) are kept.
+   * The trace flags as two hexadecimal digits. From a header, only the flags of version 00 are kept (`sampled` and
+   * `random`).
    */
   readonly traceFlags: string;
-  /** The list of vendors' members, at most 512 characters; null if there is none. */
+  /** The text of `tracestate`, at most 512 characters; null if there is none. */
   readonly traceState: string | null;
 };
 
@@ -21,23 +21,23 @@ const SAMPLED_AND_RANDOM = 0b11;
 
 const KEY = /^[a-z0-9][a-z0-9_*/@-]{0,255}$/;
 const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
-/** The most members of `tracestate`, and the most characters of it, that are kept. W3C Trace Context sets both. */
+/** The most members, and the most characters, of a `tracestate` that are kept. W3C Trace Context defines both. */
 const STATE_MEMBERS = 32;
 const STATE_CHARS = 512;
-/** The length of a member, in characters, above which it is dropped first if the list is too long. */
+/** If a `tracestate` is too long, members longer than this are dropped first. In characters. */
 const LONG_MEMBER_CHARS = 128;
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 
 /**
- * Reads the trace context from the headers `traceparent` and `tracestate`; undefined if there is no `traceparent` or if
- * it is malformed. A malformed `tracestate` is left out. Nothing is ever refused.
+ * Reads the trace context from the headers `traceparent` and `tracestate`. Undefined if `traceparent` is absent or
+ * malformed. A malformed `tracestate` is ignored.
  */
 export function traceContextOf(headers: Headers): TraceContext | undefined {
   const { traceparent, tracestate } = headers;
   if (typeof traceparent !== 'string') return undefined;
   const [, version = 'ff', traceId = '', parentSpanId = '', flags = '', rest] = PARENT.exec(traceparent.trim()) ?? [];
-  // Later versions may append members; version 00 has none, and ff is not a version.
+  // Versions after 00 may append members. Version 00 has none, and `ff` is not a valid version.
   if (version === 'ff' || (version === '00' && rest !== undefined)) return undefined;
   if (ZEROS.test(traceId) || ZEROS.test(parentSpanId)) return undefined;
   const known = Number.parseInt(flags, 16) & SAMPLED_AND_RANDOM;
@@ -49,7 +49,10 @@ export function traceContextOf(headers: Headers): TraceContext | undefined {
   };
 }
 
-/** The trace fields of a caller's request: ids of W3C Trace Context, or any other texts. Null if it gave none. */
+/**
+ * The trace fields of a caller's request: ids of W3C Trace Context, or any other texts. A field is null if the caller
+ * did not give it.
+ */
 export type TraceFields = {
   readonly traceId: string | null;
   readonly parentSpanId: string | null;
@@ -65,8 +68,8 @@ const FLAGS = /^[0-9a-f]{2}$/;
 const SAMPLED = '01';
 
 /**
- * Returns the trace context that the fields name; null if the ids are not those of W3C Trace Context. Without valid
- * flags the trace counts as sampled, because a caller that names a span expects to find it recorded.
+ * Returns the trace context of the fields; null if the ids are not ids of W3C Trace Context. Without valid flags the
+ * trace counts as sampled, because a caller who names a span expects to find the relay's spans below it.
  */
 export function traceContextIn({ traceId, parentSpanId, traceFlags, traceState }: TraceFields): TraceContext | null {
   if (traceId === null || parentSpanId === null || !TRACE_ID.test(traceId) || !SPAN_ID.test(parentSpanId)) return null;
@@ -75,7 +78,7 @@ export function traceContextIn({ traceId, parentSpanId, traceFlags, traceState }
   return { traceId, parentSpanId, traceFlags: flags, traceState };
 }
 
-/** Returns the `tracestate` that a frame gives; null if it is absent or malformed. */
+/** Returns the `tracestate` of a frame; null if it is absent or malformed. */
 export function traceStateIn(text: string | undefined): string | null {
   return text === undefined ? null : traceStateOf(text);
 }
@@ -95,18 +98,15 @@ export function traceparentOf({ traceId, parentSpanId, traceFlags }: TraceContex
   return `00-${traceId}-${parentSpanId}-${traceFlags}`;
 }
 
-/** Reads what `traceparentOf` wrote. Cuts the text by position, because splitting it takes several times as long. */
+/** Reads a text that `traceparentOf` wrote. Cuts it by position, because splitting takes several times as long. */
 export function readTraceparent(text: string, traceState: string | null): TraceContext {
   return { traceId: text.slice(3, 35), parentSpanId: text.slice(36, 52), traceFlags: text.slice(53, 55), traceState };
 }
 
-/**
- * The text that is kept in place of a `traceparent` for a call that a sampler declined. No node records a span of that
- * call.
- */
+/** Stored in place of a `traceparent` if a sampler declined the call. No node records a span of that call. */
 export const DECLINED = '00';
 
-/** The fields of a log line about work in a trace, by the names that OpenTelemetry gives them. */
+/** The fields of a log line that belongs to a trace. OpenTelemetry defines their names. */
 type TraceLogFields = { readonly trace_id?: string; readonly span_id?: string; readonly trace_flags?: string };
 
 export function traceLogFields(context: TraceContext | null | undefined): TraceLogFields {
@@ -114,7 +114,10 @@ export function traceLogFields(context: TraceContext | null | undefined): TraceL
   return { trace_id: context.traceId, span_id: context.parentSpanId, trace_flags: context.traceFlags };
 }
 
-/** Does the same as `traceLogFields` for a command: names the span of its call, or else the trace of its caller. */
+/**
+ * Returns the trace fields of a log line about a command: those of its call's span or, if there is none, of its
+ * caller's trace.
+ */
 export function commandTraceFields({
   callSpan,
   ...given
@@ -123,7 +126,7 @@ export function commandTraceFields({
   return given.traceId === null ? {} : { trace_id: given.traceId };
 }
 
-/** Shortens a `tracestate` to its bounds; null if it is empty or malformed. */
+/** Shortens a `tracestate` to its bounds. Null if it is empty or malformed. */
 function traceStateOf(text: string): string | null {
   const members = text
     .split(',')
@@ -139,7 +142,7 @@ function isMember(member: string): boolean {
   return cut > 0 && KEY.test(member.slice(0, cut)) && VALUE.test(member.slice(cut + 1));
 }
 
-/** Drops long members first, then those at the end, until the list fits. */
+/** Drops the long members first, then members from the end, until the list fits. */
 function shortened(members: readonly string[]): readonly string[] {
   const fits = (list: readonly string[]): boolean => list.join(',').length <= STATE_CHARS;
   let kept = fits(members) ? members : members.filter(({ length }) => length <= LONG_MEMBER_CHARS);

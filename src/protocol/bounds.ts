@@ -1,24 +1,27 @@
 /**
- * The bounds of frames and of the JSON in them, and the functions that measure texts against them. Libraries check what
- * they send with the functions with which the relay checks what it receives. Imports nothing.
+ * The bounds of frames and of the JSON in them, and the functions that measure texts. Relay and libraries use the same
+ * functions. Imports nothing.
  */
 
-/** The most bytes of a frame, and of a message of several frames. `welcome` says what holds for a link. */
+/**
+ * The most bytes of a frame, and of a message with several frames. The relay's `welcome` may set another bound for a
+ * link.
+ */
 export const MAX_FRAME_BYTES = 1024 * 1024;
 /**
- * The most levels of objects and arrays in a payload, wherever it is given. Deeper JSON would overflow the stack of a
- * program that reads it later.
+ * The deepest nesting of objects and arrays in a payload, wherever the payload is given. Deeper JSON would overflow the
+ * stack of programs that read it.
  */
 export const JSON_DEPTH = 200;
-/** The most further levels of a document around payloads, such as the body of a request. */
+/** How many levels more a document around payloads may have, such as the body of a request. */
 export const ENVELOPE_DEPTH = 16;
-/** The most characters of the header line of a frame: enough for the longest token. */
+/** The most characters in the header line of a frame. The longest token fits in. */
 export const HEADER_CHARS = 16 * 1024;
 export const TOKEN_CHARS = 8192;
 
-/** A range of integers. */
+/** A range of integers. Both ends are included. */
 export type Range = { readonly min: number; readonly max: number };
-/** The ranges of the times of calls, in milliseconds, with their defaults. */
+/** The ranges of the time limits of calls, in milliseconds, with their defaults. */
 export const CONNECT_WITHIN_MS = { default: 0, min: 0, max: 300_000 } as const;
 export const RESPOND_WITHIN_MS = { default: 30_000, min: 1_000, max: 300_000 } as const;
 export const AWAIT_WITHIN_MS = { default: 30_000, min: 0, max: 600_000 } as const;
@@ -28,25 +31,25 @@ export function isIn(value: unknown, { min, max }: Range): boolean {
   return Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
 }
 
-/** Matches a character that is not ASCII. The regular expression takes a third of the time of a loop over a text. */
+/** Matches a character that is not ASCII. For whole texts, this takes a third of the time of a loop. */
 const BEYOND_ASCII = /[^\x00-\x7f]/;
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 
-/** Returns the length of a text as UTF-8, in bytes. Encodes it only if it is not ASCII. */
+/** Returns the length of a text in UTF-8, in bytes. Encodes the text only if it is not ASCII. */
 export function utf8Length(text: string): number {
   return BEYOND_ASCII.test(text) ? encoder.encode(text).length : text.length;
 }
 
-/** Whether a text is longer than `bytes` as UTF-8. */
+/** Whether a text has more than `bytes` bytes in UTF-8. */
 export function longerThan(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }
 
-/** Whether a JSON text, which must be valid, has more than `most` levels of objects and arrays. */
+/** Whether a valid JSON text is nested more than `most` levels deep. */
 export function deeperThan(json: string, most: number): boolean {
-  // Each level takes two characters.
+  // Each level needs two characters, so a short text cannot be too deep.
   if (json.length <= 2 * most) return false;
   let depth = 0;
   for (let at = 0; at < json.length; at++) {
@@ -58,14 +61,14 @@ export function deeperThan(json: string, most: number): boolean {
   return false;
 }
 
-/** Returns the position after the string that begins at `start`, in a JSON text that is valid. */
+/** Returns the position after the string that begins at `start`. The JSON text must be valid. */
 export function endOfQuoted(text: string, start: number): number {
   for (let end = start; ;) {
     end = text.indexOf('"', end + 1);
     if (end < 0) return text.length;
     let first = end;
     while (text[first - 1] === '\\') first--;
-    // An even number of backslashes escape each other.
+    // The quote ends the string unless an odd number of backslashes precedes it.
     if ((end - first) % 2 === 0) return end + 1;
   }
 }

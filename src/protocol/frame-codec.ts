@@ -25,20 +25,23 @@ import {
 import { ownSlice, parseObject } from './json.ts';
 import { parseReport, parseInvoke } from './read-frequent.ts';
 
-// Marked as pure, so that a client library is built with the table of the frames that it reads, and no other.
+// Marked as pure, so that bundlers keep only the tables of the frames that a library reads.
 const UP_FORMS = /* @__PURE__ */ formsOf(UP, CHECKS, UP_WITH_PAYLOAD);
 const CLIENT_FORMS = /* @__PURE__ */ downForms(DOWN_TO_CLIENT);
 const CALLER_FORMS = /* @__PURE__ */ downForms(DOWN_TO_CALLER);
 const ALL_FORMS = /* @__PURE__ */ downForms(DOWN);
 
-/** Returns a frame or a fault; never throws. Leaves it to the code that uses the payload to check that it is JSON. */
+/**
+ * Parses a frame from a client or caller. Returns the frame or its fault. Never throws. The payload is not checked;
+ * code that uses the payload must check that it is JSON.
+ */
 export function parseUp(text: string): UpFrame | FrameFault {
   return (
     parseReport(text) ?? parseInvoke(text) ?? longHeaderOf(text) ?? (parse(UP_FORMS, text) as UpFrame | FrameFault)
   );
 }
 
-/** Returns the fault of a frame whose first line is longer than HEADER_CHARS; null for any other frame. */
+/** Returns the fault of a frame whose header line is longer than HEADER_CHARS; null for any other frame. */
 function longHeaderOf(text: string): FrameFault | null {
   const cut = text.indexOf('\n');
   if ((cut < 0 ? text.length : cut) <= HEADER_CHARS) return null;
@@ -46,17 +49,17 @@ function longHeaderOf(text: string): FrameFault | null {
   return overlong(cut < 0 ? text : text.slice(0, cut), { fault: 'invalid_argument', detail });
 }
 
-/** Reads a frame that the relay sends. Returns null for any other text, which a client ignores; never throws. */
+/** Parses a frame from the relay. Null for any other text, which a client ignores. Never throws. */
 export function parseDown(text: string): DownFrame | null {
   return parseBy(ALL_FORMS, text);
 }
 
-/** Reads a frame that a client gets, likewise. */
+/** Parses a frame that the relay sends to a client. Null for any other text. Never throws. */
 export function parseForClient(text: string): DownFrame | null {
   return parseBy(CLIENT_FORMS, text);
 }
 
-/** Reads a frame that a caller gets, likewise. */
+/** Parses a frame that the relay sends to a caller. Null for any other text. Never throws. */
 export function parseForCaller(text: string): DownFrame | null {
   return parseBy(CALLER_FORMS, text);
 }
@@ -110,7 +113,7 @@ function parse(forms: Forms, text: string): unknown {
   if (!form) return refusable(`type: unknown frame ${JSON.stringify(type.slice(0, TYPE_CHARS))}`, header);
   const frame: Record<string, unknown> = { type, payload };
   for (const member of form.members) {
-    // No field has the name of a member of Object.prototype, so this reads only own members of the header.
+    // No field is called like a member of Object.prototype, so only own members of the header are read here.
     const value = header[member.field];
     const wrong = faultIn(member, value);
     if (wrong !== null) return refusable(wrong, header);
@@ -120,15 +123,17 @@ function parse(forms: Forms, text: string): unknown {
   return frame;
 }
 
-/** Separates the frames of one message. No valid frame holds it, because JSON text escapes control characters. */
+/**
+ * Separates the frames in one message. It occurs in no valid frame, because JSON escapes control characters in strings.
+ */
 export const FRAME_SEPARATOR = '\u001e';
 /** The most frames that the relay reads from one message. */
 export const FRAMES_PER_MESSAGE = 64;
 
 /**
- * Splits one text frame: a JSON header on the first line, then optionally a newline and the payload's JSON text. The
- * relay never serializes the payload again, so it stays text here. The code that uses the payload checks that it is
- * JSON.
+ * Splits the text of a frame: the first line is the header in JSON; after a line feed follows the payload, if there is
+ * one. The payload stays text, because the relay forwards it without serializing it again. Code that uses the payload
+ * must check that it is JSON.
  */
 function splitFrame(text: string): { readonly head: string; readonly payload: string | null } {
   const cut = text.indexOf('\n');
@@ -136,7 +141,10 @@ function splitFrame(text: string): { readonly head: string; readonly payload: st
   return { head: text.slice(0, cut), payload: ownSlice(text, cut + 1, text.length) };
 }
 
-/** Writes a frame. `payload`: JSON text; newlines in it do no harm, because only the first one separates. */
+/**
+ * Writes the text of a frame. `payload`: JSON text. It may contain line feeds, because only the first line feed of a
+ * frame separates.
+ */
 export function joinFrame(header: { readonly type: string }, payload: string | null = null): string {
   const head = JSON.stringify(header);
   return payload === null ? head : `${head}\n${payload}`;

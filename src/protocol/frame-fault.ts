@@ -1,11 +1,11 @@
-/** What is wrong with a received frame, and which of its members identify it to its sender. */
+/** Describes what is wrong with a received frame, and by which members its sender can identify it. */
 import { nameOf } from './json.ts';
 import { BRACE, DEPTH, QUOTE, endOfObject, endOfValue, skipSpace } from './json-scan.ts';
 
 /**
- * A frame that is not handled as it stands. `unreadable`: it has no JSON object with a `type` as its first line. Any
- * other fault is that of a frame that could be read. `frame` is the type; it and the other members are null if they are
- * absent or no texts of a usual length.
+ * The fault of a received frame. `unreadable`: the first line is not a JSON object with a `type`. With any other
+ * `fault` the frame could be read. `frame`: its type. It and the other members are null if they are absent, not texts,
+ * or too long.
  */
 export type FrameFault = {
   readonly fault: 'unreadable' | 'invalid_argument' | 'payload_too_large';
@@ -13,13 +13,13 @@ export type FrameFault = {
   readonly frame: string | null;
   readonly ref: string | null;
   readonly commandId: string | null;
-  /** The code of an `error`. */
+  /** The code of an `error` frame. */
   readonly code: string | null;
 };
 
 type Cause = Pick<FrameFault, 'fault' | 'detail'>;
 
-/** The longest type that a fault names; the other members are ids, or as long as one. */
+/** The longest frame type that a fault contains, in characters. The other members have at most the length of an id. */
 export const TYPE_CHARS = 32;
 const ID_CHARS = 128;
 
@@ -27,14 +27,14 @@ export function unreadable(detail: string): FrameFault {
   return { fault: 'unreadable', detail, frame: null, ref: null, commandId: null, code: null };
 }
 
-/** Returns the fault of a frame whose header was read. */
+/** Makes the fault of a frame whose header could be read. */
 export function refusable(detail: string, header: Readonly<Record<string, unknown>>): FrameFault {
   return faultOf({ fault: 'invalid_argument', detail }, header);
 }
 
 /**
- * Returns the fault of a frame that is longer than its bound, from its first line, of any length. Builds nothing of it
- * but the members that identify the frame.
+ * Makes the fault of a frame that exceeds its size limit, from its first line, however long it is. Reads only the
+ * members that identify the frame.
  */
 export function overlong(head: string, cause: Cause): FrameFault {
   const header = identifiersIn(head);
@@ -56,10 +56,13 @@ function textOf(value: unknown, most: number): string | null {
 }
 
 const IDENTIFIERS: ReadonlySet<string> = new Set(['type', 'ref', 'command_id', 'code']);
-/** Any escape takes at most six characters. */
+/** The longest JSON text of an identifier, in characters: each character may be an escape of six characters. */
 const WRITTEN_CHARS = 6 * ID_CHARS + 2;
 
-/** Returns the identifiers in a JSON object, if they have a usual length; null if the text is none, or has no text as its `type`. */
+/**
+ * Returns those members of a JSON object that identify a frame, unless they are too long. Null if the text is not a
+ * JSON object with a text as its `type`.
+ */
 function identifiersIn(head: string): Readonly<Record<string, unknown>> | null {
   const start = skipSpace(head, 0);
   if (head.charCodeAt(start) !== BRACE) return null;
@@ -72,7 +75,7 @@ function identifiersIn(head: string): Readonly<Record<string, unknown>> | null {
     if (IDENTIFIERS.has(name)) found[name] = nameOf(head, from, to);
     return to;
   });
-  // What is nested deeper than any reader accepts is not read further: what was found names the frame.
+  // If the JSON is nested too deeply to be read to its end, the members that were found so far identify the frame.
   const isJson = end === DEPTH || (end >= 0 && skipSpace(head, end) === head.length);
   return isJson && typeof found['type'] === 'string' ? found : null;
 }

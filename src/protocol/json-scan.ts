@@ -1,10 +1,13 @@
 /**
- * The only scanner of JSON text. It accepts what JSON.parse accepts, up to JSON_DEPTH levels, builds no values, and
- * takes time linear in the length of the text.
+ * Scans JSON text. It accepts what JSON.parse accepts, up to JSON_DEPTH levels, builds no values, and takes linear
+ * time.
  */
 import { JSON_DEPTH, endOfQuoted } from './bounds.ts';
 
-/** Negative codes in place of a position. SYNTAX: not JSON. DEPTH: nested too deep. STOPPED: by the callback. */
+/**
+ * Results of a scan instead of a position, all negative. SYNTAX: the text is not JSON. DEPTH: it is nested too deeply.
+ * STOPPED: the callback stopped the scan.
+ */
 const SYNTAX = -1;
 export const DEPTH = -2;
 export const STOPPED = -3;
@@ -25,8 +28,8 @@ const LOWER_E = 0x65;
 const UPPER_E = 0x45;
 
 /**
- * Reads the member (or item) that begins at `from`; `nameStart` to `nameEnd` (excluded) is its name with quotes.
- * Returns the position after it, or a negative code that ends the scan.
+ * Reads a member or item whose value begins at `from`. `nameStart` to `nameEnd` (excluded): the member's name with its
+ * quotes. Returns the position after the value, or a negative number, which ends the scan.
  */
 type ReadMember = (nameStart: number, nameEnd: number, from: number) => number;
 type ReadItem = (from: number) => number;
@@ -34,9 +37,8 @@ type ReadItem = (from: number) => number;
 /**
  * Regular expressions read scalars, and objects and arrays of a few scalars, in a tenth of the time of a loop over the
  * characters. (V8 optimizes `charCodeAt` for at most four internal forms of strings. A relay receives texts in more
- * forms, so there the loop is slower still.) Repetitions are bounded where V8 keeps the position of each one on a stack
- * of limited size.
- * What the expressions do not match is read step by step, with the same result.
+ * forms, so a loop is even slower there.) Repetitions are bounded if V8 would store the position of each repetition on
+ * a stack of limited size. Text that the expressions do not match is read step by step, with the same result.
  */
 const SPACE = String.raw`[ \t\n\r]*`;
 const PLAIN = String.raw`[^"\\\x00-\x1f]*`;
@@ -48,11 +50,11 @@ const NAME = `"${INSIDE_STRING}"${SPACE}:${SPACE}`;
 /** A scalar, or an object or array with a few scalars. */
 const ITEM = `(?:${SCALAR}|\\{${SPACE}${few(`${NAME}(?:${SCALAR})`)}\\}|\\[${SPACE}${few(`(?:${SCALAR})`)}\\])`;
 const MEMBER = `${NAME}${ITEM}`;
-/** The inside of a string, up to its end or up to the first escape beyond the bound. */
+/** The content of a string, up to its end or up to the first escape beyond the bound. */
 const STRING_PART = new RegExp(INSIDE_STRING, 'y');
-/** The name of a member, up to its value, or nothing. */
+/** The name of a member up to its value, or the empty text. */
 const MEMBER_NAME = new RegExp(`(?:${NAME})?`, 'y');
-/** Lists of items and of members in which an object or array contains only scalars. */
+/** Lists of items and of members in which objects and arrays contain only scalars. */
 const FLAT_ITEMS = listOf(ITEM);
 const FLAT_MEMBERS = listOf(MEMBER);
 
@@ -64,14 +66,14 @@ function listOf(element: string): RegExp {
   return new RegExp(`(?:${element}(?:${SPACE},${SPACE}${element}){0,200})?`, 'y');
 }
 
-/** Returns the position after the expression's match at `at`. The expression must match an empty text too. */
+/** Returns the position after the expression's match at `at`. The expression must also match the empty text. */
 function endOfMatch(of: RegExp, text: string, at: number): number {
   of.lastIndex = at;
   of.test(text);
   return of.lastIndex;
 }
 
-/** Checks the value at `at`, inside `depth` levels, and returns the position after it, or SYNTAX or DEPTH. */
+/** Checks the value at `at`, which is nested in `depth` levels. Returns the position after it, or SYNTAX or DEPTH. */
 export function endOfValue(text: string, at: number, depth: number): number {
   const unit = text.charCodeAt(at);
   if (unit === QUOTE) return endOfString(text, at);
@@ -80,15 +82,16 @@ export function endOfValue(text: string, at: number, depth: number): number {
   return endOfScalar(text, at);
 }
 
-/** Text without strings and brackets. */
+/** Text without quotes and brackets. */
 const UNNESTED = /[^"[\]{}]*/y;
-/** After this many characters without strings and brackets, an expression finds the end of them faster than a loop. */
+/** After this many characters without quotes and brackets, a regular expression is faster than a loop. */
 const UNNESTED_LOOP = 32;
 
 /**
- * Returns the position after the value that begins at `at`, in a text that was checked before. It only counts brackets,
- * which takes a fifth of the time of a check. Returns SYNTAX if the text ends before the value does, and DEPTH if the
- * value has more than JSON_DEPTH levels: the text around it may have been checked with some more.
+ * Returns the position after the value that begins at `at`, in a text that was already checked. This only counts
+ * brackets, which takes a fifth of the time of a check. Returns SYNTAX if the text ends before the value does. Returns
+ * DEPTH if the value is nested more than JSON_DEPTH levels deep, because the check of the surrounding text may have
+ * permitted more.
  */
 export function endOfChecked(text: string, at: number): number {
   const first = text.charCodeAt(at);
@@ -110,7 +113,7 @@ export function endOfChecked(text: string, at: number): number {
   return SYNTAX;
 }
 
-/** Does the same as `endOfValue`, for a number, `true`, `false` or `null`. */
+/** Checks a number, `true`, `false` or `null`, like `endOfValue`. */
 export function endOfScalar(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   if (unit === MINUS || isDigit(unit)) return endOfNumber(text, at);
@@ -121,7 +124,7 @@ export function endOfScalar(text: string, at: number): number {
 const WORDS = ['true', 'false', 'null'];
 
 /**
- * Does the same as `endOfValue`, for an object; `depth` counts this object too. With `read` null, members are only
+ * Checks an object, like `endOfValue`. `depth` includes this object. `read`: reads each member; null: members are only
  * checked.
  */
 export function endOfObject(text: string, start: number, depth: number, read: ReadMember | null): number {
@@ -139,7 +142,7 @@ export function endOfObject(text: string, start: number, depth: number, read: Re
   }
 }
 
-/** Returns the position after the member at `at`, and after as many further members as FLAT_MEMBERS matches. */
+/** Returns the position after the member at `at` and after as many following members as FLAT_MEMBERS matches. */
 function endOfMembers(text: string, at: number, depth: number): number {
   const from = endOfMatch(MEMBER_NAME, text, at);
   if (from === at) return endOfMember(text, at, depth, null);
@@ -156,7 +159,7 @@ function endOfMember(text: string, at: number, depth: number, read: ReadMember |
   return read === null ? endOfValue(text, from, depth) : read(at, nameEnd, from);
 }
 
-/** Does the same as `endOfObject`, for an array. */
+/** Checks an array, like `endOfObject`. */
 export function endOfArray(text: string, start: number, depth: number, read: ReadItem | null): number {
   if (depth > JSON_DEPTH) return DEPTH;
   let at = skipSpace(text, start + 1);
@@ -173,7 +176,7 @@ export function endOfArray(text: string, start: number, depth: number, read: Rea
   }
 }
 
-/** Does the same as `endOfValue`, for a string. */
+/** Checks a string, like `endOfValue`. */
 export function endOfString(text: string, start: number): number {
   for (let at = start + 1; ;) {
     const end = endOfMatch(STRING_PART, text, at);
@@ -206,7 +209,7 @@ export function skipSpace(text: string, start: number): number {
   let at = start;
   for (;;) {
     const unit = text.charCodeAt(at);
-    // charCodeAt gives NaN at the end of the text, and `NaN <= 0x20` is false, so the loop ends there.
+    // At the end of the text, charCodeAt returns NaN, and `NaN <= 0x20` is false, so the loop ends.
     if (!(unit <= 0x20) || (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09)) return at;
     at++;
   }

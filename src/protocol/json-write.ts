@@ -1,7 +1,7 @@
-/** Writes values that contain JSON text as it is (RawJson). */
+/** Serializes values that contain ready JSON text (RawJson), which it copies unchanged. */
 import type { JsonText } from './json.ts';
 
-/** JSON text in the place of a value. `writeJson` leaves it unchanged; JSON.stringify would lose digits. */
+/** JSON text that stands for a value. `writeJson` copies it unchanged; JSON.stringify would lose digits. */
 export class RawJson {
   readonly text: JsonText;
 
@@ -16,16 +16,21 @@ export class RawJson {
   }
 }
 
-/** The texts of the RawJsons that JSON.stringify has reached, in order; null except while `writeJson` calls it. */
+/**
+ * The texts of the RawJson objects that JSON.stringify has reached, in order. Null unless `writeJson` is calling it.
+ */
 let found: JsonText[] | null = null;
-/** What JSON.stringify writes for a RawJson, and `writeJson` replaces. Random, so that no value contains it. */
+/**
+ * The text that JSON.stringify writes for a RawJson, and that `writeJson` then replaces. It is random, so that no value
+ * contains it.
+ */
 const PLACEHOLDER = /* @__PURE__ */ randomText();
 
 function randomText(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join('-');
 }
 
-/** Does the same as JSON.stringify, but writes the text of each RawJson unchanged. */
+/** Serializes a value like JSON.stringify, but copies the text of each RawJson unchanged. */
 export function writeJson(value: unknown): string | undefined {
   const around = found;
   const texts: JsonText[] = (found = []);

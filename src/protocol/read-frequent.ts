@@ -1,7 +1,7 @@
 /**
- * Reads the frames that are sent for each command, if they are written as libraries write them: without spaces, and
- * with the members in a fixed order. Ids and names contain no character that JSON escapes, so they can be cut out of
- * the text. For any other text a reader returns null, and the text is then read as JSON.
+ * Parses the frames that are sent for each command, if they are written exactly as the libraries write them: without
+ * spaces, and with the members in a fixed order. Ids and names contain no characters that JSON escapes, so they can be
+ * cut out of the text. For any other text a parser returns null, and the text is then parsed as JSON.
  */
 import { ID, NAME, WORDS } from './fields.ts';
 import type { UpFrame } from './frames.ts';
@@ -17,10 +17,10 @@ const REPORT_HEADS = [
 ] as const;
 
 const PROGRESS_HEAD = '{"type":"progress","command_id":"';
-/** The number and the end of the header of a progress report, after its id. */
+/** Matches the end of a progress header, from its number on. */
 const NUMBER_END = /","number":(0|[1-9]\d{0,14})}\n/y;
 
-/** Reads a `progress` with a number and a payload, as the client libraries write it. */
+/** Parses a `progress` frame with a number and a payload. */
 function parseProgress(text: string): UpFrame | null {
   const end = text.indexOf(QUOTE, PROGRESS_HEAD.length);
   const command_id = text.slice(PROGRESS_HEAD.length, end);
@@ -31,7 +31,7 @@ function parseProgress(text: string): UpFrame | null {
   return { type: 'progress', payload, command_id, number: Number(number[1]) };
 }
 
-/** Reads `ack` and `result`, the two reports that a client sends for each command, and `progress`. */
+/** Parses `ack` and `result`, which a client sends for each command, and `progress`. */
 export function parseReport(text: string): UpFrame | null {
   if (text.startsWith(PROGRESS_HEAD)) return parseProgress(text);
   for (const { type, head, takesPayload } of REPORT_HEADS) {
@@ -46,10 +46,10 @@ export function parseReport(text: string): UpFrame | null {
 }
 
 const INVOKE_HEAD = '{"type":"invoke","ref":"';
-/** A user id that JSON writes without an escape. */
+/** Matches a user id that JSON writes without an escape. */
 const PLAIN_USER = /^[^\\\u0000-\u001f"]{1,128}$/;
 
-/** Reads an `invoke` without time limits, trace or named instance. */
+/** Parses an `invoke` frame without time limits, trace and named instance. */
 export function parseInvoke(text: string): UpFrame | null {
   if (!text.startsWith(INVOKE_HEAD)) return null;
   const cursor = new Cursor(text, INVOKE_HEAD.length);
@@ -69,10 +69,10 @@ export function parseInvoke(text: string): UpFrame | null {
   return { type: 'invoke', payload, ref, user_id, client_id, command_id, action, wait_for, stages };
 }
 
-/** Reads members whose values are strings, one after another. */
+/** Reads successive members whose values are strings. */
 class Cursor {
   readonly #text: string;
-  /** The position of the quote that ends the last value; -1 if a value does not end. */
+  /** The position of the quote that ends the last value; -1 if a value has no end. */
   at: number;
 
   constructor(text: string, at: number) {
@@ -87,7 +87,7 @@ class Cursor {
     return this.at < 0 ? '' : this.#text.slice(from, this.at);
   }
 
-  /** Reads `opening` and returns the value behind it; undefined if the text goes on with anything else than `opening`. */
+  /** If the text continues with `opening`, returns the value after it. Otherwise returns undefined. */
   member(opening: string): string | undefined {
     if (this.at < 0 || !this.#text.startsWith(opening, this.at)) return undefined;
     this.at += opening.length;
@@ -95,12 +95,12 @@ class Cursor {
   }
 }
 
-/** Returns the text if it is one of the words; undefined if it is absent; null if it is another text. */
+/** Returns the text if it is one of the words; undefined if it is absent; null if it is any other text. */
 function oneOf<T extends string>(words: readonly T[], text: string | undefined): T | undefined | null {
   return text === undefined ? undefined : (words.find((word) => word === text) ?? null);
 }
 
-/** Returns the payload after a header whose last value ends at `end`. Undefined: the header does not end there. */
+/** Returns the payload after a header whose last value ends at `end`. Undefined if the header does not end there. */
 function payloadAfter(text: string, end: number): string | null | undefined {
   if (end < 0 || text.charCodeAt(end + 1) !== BRACE_END) return undefined;
   if (text.length === end + 2) return null;

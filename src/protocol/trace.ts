@@ -1,10 +1,9 @@
 /**
- * The part of `@opentelemetry/api` that Callboard uses, as types, and an implementation of its contexts and
- * `tracestate` lists. The `trace` object of that package fits these types, and so may any other object: nothing here
- * imports a package.
+ * The types of `@opentelemetry/api` that Callboard uses, and an own implementation of its contexts and `tracestate`
+ * lists. Imports no package: the `trace` object of that package fits these types.
  */
 
-/** What identifies a span to other processes. `traceFlags`: the lowest bit says whether the span is sampled. */
+/** The identity of a span for other processes. `traceFlags`: its lowest bit says whether the span is sampled. */
 export type SpanContextLike = {
   readonly traceId: string;
   readonly spanId: string;
@@ -21,7 +20,7 @@ interface TraceStateLike {
   serialize(): string;
 }
 
-/** An immutable map, which carries the parent span. */
+/** An immutable map that carries the parent span. */
 export interface ContextLike {
   getValue(key: symbol): unknown;
   setValue(key: symbol, value: unknown): ContextLike;
@@ -46,19 +45,19 @@ export interface SpanLike {
 type SpanOptionsLike = { kind: number; attributes?: SpanValues };
 
 export interface TracerLike {
-  /** Starts a span. Without a context, it is a child of the span that is active, if there is one. */
+  /** Starts a span. If `context` is absent, the active span is its parent; if there is none, a new trace begins. */
   startSpan(name: string, options: SpanOptionsLike, context?: ContextLike): SpanLike;
-  /** Starts a span and calls the function, in which that span is active. Returns what the function returns. */
+  /** Starts a span, makes it the active one, and calls `run`. Returns the result of `run`. */
   startActiveSpan<T>(name: string, options: SpanOptionsLike, context: ContextLike, run: (span: SpanLike) => T): T;
 }
 
-/** The `trace` object of `@opentelemetry/api` 1.9 or later, or an object of the same form. */
+/** The `trace` object of `@opentelemetry/api` 1.9 or later, or an object with the same methods. */
 export interface TraceApi {
   getTracer(name: string, version?: string): TracerLike;
   setSpanContext(context: ContextLike, spanContext: SpanContextLike): ContextLike;
 }
 
-/** The kinds of spans, and the status of a failed one, as the API numbers them. */
+/** The numbers that the API gives to the kinds of spans and to the status of a failed span. */
 export const INTERNAL = 0;
 export const SERVER = 1;
 export const CLIENT = 2;
@@ -72,7 +71,7 @@ export function isTraceContext(traceId: string, spanId: string): boolean {
   return TRACE_ID.test(traceId) && SPAN_ID.test(spanId);
 }
 
-/** A context that holds one value more than another context. */
+/** A context that adds one value to another context. */
 class WithValue implements ContextLike {
   readonly #key: symbol;
   readonly #value: unknown;
@@ -97,16 +96,16 @@ class WithValue implements ContextLike {
   }
 }
 
-/** A context without a span: a span that is started in it begins a new trace. */
+/** A context without a span. A span that is started in it begins a new trace. */
 export const NO_PARENT: ContextLike = {
   getValue: () => undefined,
   setValue: (key, value) => new WithValue(key, value, NO_PARENT),
   deleteValue: () => NO_PARENT,
 };
 
-// The `tracestate` list of W3C Trace Context in the form that OpenTelemetry hands to samplers and exporters.
+// The `tracestate` of W3C Trace Context, in the form that OpenTelemetry passes to samplers and exporters.
 
-/** Reads a valid list. Immutable: `set` and `unset` return another list, and a set member comes first. */
+/** Parses a valid list. Immutable: `set` and `unset` return a new list, and a member that was set comes first. */
 export function traceStateOf(text: string): TraceStateLike {
   const members = text.split(',');
   const without = (key: string): readonly string[] => members.filter((member) => !member.startsWith(`${key}=`));

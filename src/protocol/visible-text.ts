@@ -1,32 +1,33 @@
-/** Texts as people read them: hidden characters made visible, and a sentence for the reason why a command ended. */
+/** Prepares texts for people: makes hidden characters visible, and says in a sentence why a command ended. */
 
-// Makes the hidden characters of a text visible. Clients choose many of the texts that people read.
+// Makes hidden characters visible. Clients choose many of the texts that people read, so the texts may be meant to
+// mislead.
 
 /**
- * Matches what steers a terminal, changes the order of the characters around it, or cannot be seen: control characters
- * (C0, DEL, C1), characters that embed, override or isolate a direction, separators of lines and paragraphs, and
- * characters without a glyph. A joiner after one of these, or after a character of ASCII, joins nothing and only hides;
- * elsewhere scripts and emoji need it.
+ * Matches characters that control a terminal, change the order of the characters around them, or are invisible: control
+ * characters (C0, DEL, C1), characters that embed, override or isolate a direction, separators of lines and paragraphs,
+ * and characters without a glyph. A joiner is matched only after one of these or after an ASCII character, where it
+ * joins nothing; elsewhere scripts and emoji need it.
  */
 const HIDDEN =
   /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}][\u200c\u200d]*|(?<![^\0-\x7f])[\u200c\u200d]+/gu;
 /**
- * Matches texts of printable ASCII, tabs and line feeds. They have no hidden characters. Most texts are such texts, and
- * this pattern is faster than HIDDEN.
+ * Matches texts of printable ASCII, tabs and line feeds, which contain no hidden characters. Most texts match, and this
+ * pattern is faster than HIDDEN.
  */
 const PLAIN = /^[\t\n\x20-\x7e]*$/;
 
 /**
- * Returns the text with each hidden character as its code, such as `\u202e`, one for each UTF-16 unit. Line feeds and
- * tabs stay. JSON text without carriage returns stays JSON of the same value, because only its strings can contain
- * other hidden characters.
+ * Replaces each hidden character by its code, such as `\u202e`, one for each UTF-16 unit. Line feeds and tabs stay.
+ * JSON text without carriage returns remains JSON with the same value, because hidden characters can occur only in its
+ * strings.
  */
 export function visibleText(text: string): string {
   if (PLAIN.test(text)) return text;
   return text.replaceAll(HIDDEN, (found) => found.replaceAll(/[^\n\t]/g, codeOf));
 }
 
-/** Returns the text as `visibleText` does, on one line: line feeds and tabs become codes too. */
+/** Replaces hidden characters like `visibleText`, and replaces line feeds and tabs too. */
 export function visibleLine(text: string): string {
   return visibleText(text).replaceAll(/[\n\t]/g, codeOf);
 }
@@ -35,7 +36,7 @@ function codeOf(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-// Says why a command ended.
+// Says in a sentence why a command ended.
 
 const REASONS: Readonly<Record<string, string>> = {
   action_not_advertised: 'The client does not offer this action',
@@ -64,10 +65,10 @@ const REASONS: Readonly<Record<string, string>> = {
   unknown_action: 'The client does not know the action',
 };
 
-/** Matches the reason that the relay writes for a cancellation: `cancelled by user:alice`. */
+/** Matches the reason that the relay records for a cancel: `cancelled by user:alice`. */
 const CANCELLED_BY = /^cancelled by (user|admin):(.+)$/;
 
-/** Returns the sentence for the reason with this code; the code itself if there is none. */
+/** Returns the sentence for a reason's code; the code itself if there is none. */
 export function reasonText(code: string): string {
   const [, kind, name] = CANCELLED_BY.exec(code) ?? [];
   if (name !== undefined) return `Cancelled by ${kind === 'user' ? 'user' : 'administrator'} ${name}`;

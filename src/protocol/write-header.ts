@@ -1,6 +1,6 @@
 /**
- * Writes the three frames that the relay sends most often, once or more for each command, by concatenation. The text
- * equals that of `joinFrame`: ids contain no character that JSON escapes.
+ * Writes the headers of the three most frequent frames by concatenation. The text is the same as that of `joinFrame`,
+ * because ids contain no characters that JSON escapes.
  */
 import { joinFrame } from './frame-codec.ts';
 import type { DownFrame, DownHeader } from './frames.ts';
@@ -8,8 +8,8 @@ import type { DownFrame, DownHeader } from './frames.ts';
 type HeaderOf<T extends DownFrame['type']> = Extract<DownHeader, { type: T }>;
 
 /**
- * Writes a header line. Ids, names and state words are not escaped: a field of kind `id` must match `ID`, and one of
- * kind `name` must match `NAME`.
+ * Writes a header line. Ids, names and state words are not escaped: a field of the kind `id` must match ID, and one of
+ * the kind `name` must match NAME.
  */
 export function writeHeader(header: DownHeader): string {
   if (header.type === 'command') return command(header);
@@ -36,7 +36,7 @@ function outcome({ ref, command_id, rpc_id, stage, execution, ...more }: HeaderO
   return `{"type":"outcome","ref":"${ref}","command_id":"${command_id}"${states}${error}}`;
 }
 
-/** Writes `,"name":"value"`, or an empty text when the value is undefined. */
+/** Writes `,"name":"value"`; the empty text if the value is undefined. */
 function text(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
 }

@@ -38,13 +38,14 @@ const FILE = z.strictObject({
   user_capacity: capacity.optional(),
 });
 
-/** The policy, or null with all faults. A fault's `parameter` is the path in the file, such as `rules[0].effect`. */
+/** The policy, or null and all faults. `parameter` of a fault is the path in the file, such as `rules[0].effect`. */
 type PolicyRead = { readonly policy: PolicyFile | null; readonly faults: readonly InputError[] };
 
 /**
- * Parses the text of a policy file: `rules` in order, each `allow` or `deny` with globs on `user`, `caller` (a scope of
- * the caller's token), `client_type` and `action`; `scopes` with `members`, `capacity` and `member_capacity`;
- * `user_capacity` for users who are in no scope; `rates` with the globs of a rule, `burst` and `per_second`.
+ * Parses the text of a policy file. `rules`: each `allow` or `deny`, with patterns for `user`, `caller` (a scope of the
+ * caller's token), `client_type` and `action`; their order matters. `scopes`: each with `members`, `capacity` and
+ * `member_capacity`. `user_capacity`: for users in no scope. `rates`: each with the patterns of a rule, `burst` and
+ * `per_second`.
  */
 export function parsePolicyFile(text: string): PolicyRead {
   const value = parsedJson(text);

@@ -1,4 +1,4 @@
-/** The range of each numeric setting. Those of an embedded relay are checked too. */
+/** The ranges of the numeric settings, and the check of these settings for an embedded relay. */
 import { refuseInputs, type InputError } from '../core/errors.ts';
 import { PING_MS, TERMINAL_RANGE_MS } from '../core/limits.ts';
 import { MIB } from './share-settings.ts';
@@ -7,7 +7,7 @@ export type NumberRange = { readonly min: number; readonly max: number };
 
 /**
  * The range of each numeric setting, by its path in the settings of an embedded relay. Both ends are included. The
- * numbers are milliseconds, days, bytes or counts.
+ * units are milliseconds, days, bytes or counts.
  */
 export const RANGES = {
   retentionMs: { min: 1000, max: 365 * 24 * 3600_000 },
@@ -26,7 +26,10 @@ type RangedSettings = {
   readonly [Name in keyof typeof RANGES as Name extends `audit.${string}` ? never : Name]?: number | undefined;
 } & { readonly audit?: { readonly days?: number; readonly maxRows?: number } | undefined };
 
-/** Checks numeric settings. Throws `invalid_argument`, naming every number that is not a whole number in its range. */
+/**
+ * Checks numeric settings. Throws one `invalid_argument` that names every setting that is not a whole number in its
+ * range.
+ */
 export function checkRanges({ audit, ...settings }: RangedSettings): void {
   const given: Readonly<Record<string, unknown>> = {
     ...settings,
@@ -49,5 +52,5 @@ export const DAY_MS = 24 * 3600_000;
 /** The range of DATA_SYNC, in milliseconds. */
 export const DATA_SYNC_RANGE: NumberRange = { min: 1, max: 60_000 };
 
-/** The most proxies in front that TRUST_PROXY counts. */
+/** The most proxies that TRUST_PROXY may count. */
 export const PROXIES_MAX = 10;

@@ -1,11 +1,11 @@
-/** Lists the settings whose text may be in a file, and reads such files. */
+/** Lists the settings whose text may come from a file, and reads such files. */
 import { readFileSync } from 'node:fs';
 import type { InputError } from '../core/errors.ts';
 import type { SettingName } from '../settings.ts';
 
 /**
- * The settings that a file may contain: `SECRET_FILE` names the file that contains the text of `SECRET`. They are the
- * settings with credentials, which thereby stay out of the environment and of process lists.
+ * The settings whose text may be in a file: `SECRET_FILE` is the path of the file with the text of `SECRET`. These
+ * settings contain credentials, which a file keeps out of the environment and of process lists.
  */
 export const FILE_SETTINGS: readonly SettingName[] = [
   'ADMIN_TOKEN',
@@ -15,19 +15,19 @@ export const FILE_SETTINGS: readonly SettingName[] = [
   'AUDIT_KEY',
 ];
 
-/** The end of the name of a variable that names a file; the flag ends with `-file`. */
+/** The suffix of a variable that names a file. The suffix of the flag is `-file`. */
 export const FILE_SUFFIX = '_FILE';
 
 /**
- * Returns the setting whose text is read from a file by the variable `name`, such as SECRET for `SECRET_FILE`; null if
- * there is none.
+ * Returns the setting whose text comes from the file that the variable `name` names, such as SECRET for `SECRET_FILE`;
+ * null if there is none.
  */
 export function settingOfFile(name: string): SettingName | null {
   return FILE_SETTINGS.find((setting) => setting + FILE_SUFFIX === name) ?? null;
 }
 
 /**
- * Reads the text of a file without white space at its end. Returns the reason if it cannot be used; the reason never
+ * Reads the text of a file, without white space at its end. If the file cannot be used, returns the reason, which never
  * quotes the file.
  */
 export function readSettingFile(path: string, shownAs: string): { readonly text: string } | InputError {

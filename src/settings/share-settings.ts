@@ -1,4 +1,4 @@
-/** The settings that bound how much of each shared resource the users may hold. */
+/** The settings for the bounds of the shares: how much of each shared resource one user and all users may hold. */
 import { z } from 'zod';
 import {
   SHARE_BOUNDS,
@@ -12,13 +12,13 @@ import {
 } from '../core/shares/share-bounds.ts';
 
 export const MIB = 1024 * 1024;
-/** The smallest bound that may be set for a resource in bytes: a payload of the largest size must fit. */
+/** The smallest bound of a share in bytes. A payload of the largest size must fit in. */
 const MIN_BYTES = MIB;
-/** The largest bounds that a share accepts: 1 TiB for bytes, and a hundred million for counts. */
+/** The largest bounds of a share: 1 TiB for bytes, and a hundred million for counts. */
 const MAX_BYTES = 1024 * 1024 * MIB;
 const MAX_COUNT = 100_000_000;
 
-/** A whole number of at most 15 digits within a range, both ends included. */
+/** Parses a whole number of at most 15 digits in a range, both ends included. */
 export const whole = (min: number, max: number): z.ZodType<number, string> =>
   z
     .string()
@@ -30,7 +30,7 @@ const bytes = whole(MIN_BYTES, MAX_BYTES).optional();
 const count = whole(1, MAX_COUNT).optional();
 
 /**
- * For each share, the names of its two settings: the guarantee for one user, and the total for all users. Null: the
+ * The names of the two settings of each share: the guarantee for one user, and the total for all users; null if the
  * share has no total.
  */
 export const SETTINGS_OF_SHARE = {
@@ -58,12 +58,12 @@ const SHARE_SETTINGS: readonly ShareSetting[] = Object.values(SETTINGS_OF_SHARE)
   .flat()
   .filter((name) => name !== null);
 
-/** The row of each setting of a share. Unset: the share's default. */
+/** The parser of each setting of a share. If the setting is absent, the share's default applies. */
 export const SHARE_ROWS = Object.fromEntries(
   SHARE_SETTINGS.map((name) => [name, name.endsWith('_BYTES') ? bytes : count]),
 ) as Readonly<Record<ShareSetting, typeof count>>;
 
-/** Returns the bounds that are set, by share. */
+/** Returns the configured bounds, by share. */
 export function boundsGiven(settings: ShareSettings): GivenBounds {
   return Object.fromEntries(SHARE_NAMES.map((share) => [share, boundGiven(settings, share)]));
 }
@@ -74,8 +74,8 @@ function boundGiven(settings: ShareSettings, share: ShareName): Partial<ShareBou
 }
 
 /**
- * Returns the faults of guarantees that exceed their totals, each with the guarantee's setting. Ignores texts that are
- * not numbers, because the schema reports them.
+ * Returns the faults of guarantees that exceed their totals, each with the name of the guarantee's setting. Ignores
+ * texts that are not numbers, because the schema reports them.
  */
 export function shareFaults(
   textOf: (name: ShareSetting) => string | undefined,
@@ -91,7 +91,9 @@ export function shareFaults(
   });
 }
 
-/** Returns the default bounds of shares that depend on other settings: a spill store in memory has smaller ones. */
+/**
+ * Returns the default bounds of those shares that depend on other settings. A spill store in memory has smaller bounds.
+ */
 export function shareDefaults(spillInMemory: boolean): { readonly spilled_bytes: ShareBound } {
   return { spilled_bytes: spillInMemory ? SPILL_IN_MEMORY : SHARE_BOUNDS.spilled_bytes };
 }

@@ -1,4 +1,4 @@
-/** A client of a test relay whose commands a test answers, and whose link a test cuts. */
+/** Opens a client at a test relay. The test answers its commands and can cut its link. */
 import { WebSocket } from 'ws';
 import type { ActionSpec, Params } from '../clients/link/actions.ts';
 import { ActionError, type ActionErrorCode } from '../clients/runtime/action-errors.ts';
@@ -6,41 +6,41 @@ import { createRuntime } from '../clients/runtime/runtime.ts';
 import type { TestClock } from './clock.ts';
 import type { Call, Handler, Runtime, RuntimeOptions } from '../clients/runtime/types.ts';
 
-/** The client to open. Members besides `userId` and `actions` are those of a runtime. */
+/** The client to open. All members except `userId` and `actions` are options of a runtime. */
 export type TestClientOptions = Partial<Omit<RuntimeOptions, 'actions' | 'url' | 'token' | 'clock' | 'WebSocket'>> & {
   readonly userId: string;
   readonly clientId: string;
-  /** The actions, each with what it advertises: `{}` if nothing but its name. */
+  /** The actions by name, each with what it advertises; `{}` to advertise the name only. */
   readonly actions: Readonly<Record<string, ActionSpec>>;
 };
 
-/** A command that the client has received and not answered. Only the first answer counts. */
+/** A command that the client has received and not answered. Only the first answer has an effect. */
 export type ReceivedCommand = {
   readonly action: string;
   readonly commandId: string;
   readonly params: Params;
   /** A signal that is aborted when the command is cancelled, and at its deadline. */
   readonly signal: AbortSignal;
-  /** Reports progress. Returns false when it was not sent. */
+  /** Reports progress. Returns false if it was not sent. */
   progress(value: unknown): boolean;
   /** Ends the command as completed, with this result. */
   answer(result?: unknown): void;
-  /** Ends the command as failed. The code defaults to `handler_failed`. */
+  /** Ends the command as failed. Default of `code`: `handler_failed`. */
   fail(message: string, code?: ActionErrorCode): void;
 };
 
-/** A connected client that answers as the test says. */
+/** A connected client that answers its commands as the test says. */
 export interface TestClient extends AsyncDisposable {
   readonly runtime: Runtime;
-  /** Answers all further commands of an action by a handler, in place of `received`. */
+  /** From now on, a handler answers all commands of an action. They do not go to `received` any more. */
   answer(action: string, handler: Handler): void;
   /** Resolves with the next command of this action that nothing has answered. */
   received(action: string): Promise<ReceivedCommand>;
-  /** Cuts the link without a close frame, as a power failure does. No new link is opened until `restoreLink`. */
+  /** Cuts the link without a close frame, as a power failure would. No new link is opened until `restoreLink`. */
   cutLink(): Promise<void>;
   /** Opens a link again. Resolves when the relay has accepted it. */
   restoreLink(): Promise<void>;
-  /** Closes the client: it says that it leaves. */
+  /** Closes the client gracefully: it announces that it leaves. */
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ type Opened = Pick<RuntimeOptions, 'url' | 'token'> & {
   readonly noticed: () => Promise<void>;
 };
 
-/** The longest pause before a client connects again, in milliseconds. */
+/** The longest delay before a client connects again, in milliseconds. */
 const PAUSE_MS = 30_000;
 
 /** Opens a client. Resolves when the relay has accepted its link. */
@@ -84,7 +84,7 @@ export async function openTestClient(
   const close = async (): Promise<void> => {
     let isOver = false;
     const closing = runtime.close({ withinMs: 0 }).finally(() => (isOver = true));
-    // Commands that nothing answered hold it open until a timer of the clock runs.
+    // If commands are unanswered, closing waits for a timer, so the clock must move.
     while (!isOver) await clock.advance(1);
     await closing;
   };
@@ -113,7 +113,7 @@ function known(actions: TestClientOptions['actions'], action: string): string {
   throw new TypeError(`The client has no action "${action}"; it has ${Object.keys(actions).join(', ')}.`);
 }
 
-/** Commands that wait for an answer, and tests that wait for a command. */
+/** The commands that wait for an answer, and the tests that wait for a command. */
 class Inbox {
   readonly #handlers = new Map<string, Handler>();
   readonly #waiting: { readonly command: ReceivedCommand; readonly run: (handler: Handler) => void }[] = [];

@@ -4,19 +4,20 @@ import type { Cancel, Clock } from '../core/ports.ts';
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; readonly order: number };
 
 /**
- * A clock that moves only when a test moves it. `advance` runs all due timers in order of time, and lets the promises
- * that each timer settles run before the next timer. `stepWall` moves the wall clock alone, as an administrator does.
+ * A clock that moves only when a test moves it. `advance` runs all due timers in the order of their times. After each
+ * timer, it lets the promises run that the timer settles. `stepWall` moves only the wall clock, as an administrator
+ * would.
  */
 export class TestClock implements Clock {
-  /** The time that elapsed, in milliseconds. Timers run by it. */
+  /** The elapsed time, in milliseconds. Timers use it. */
   #elapsed = 0;
-  /** The wall time at which nothing had elapsed. */
+  /** The wall time at the start, before any time elapsed, in epoch milliseconds. */
   #start: number;
   #order = 0;
   readonly #timers = new Set<Timer>();
   #awaited: () => Promise<void> = turns;
 
-  /** `start`: the time that the clock shows, in epoch milliseconds. */
+  /** `start`: the initial wall time, in epoch milliseconds. */
   constructor(start = Date.UTC(2026, 0, 1)) {
     this.#start = start;
   }
@@ -26,17 +27,17 @@ export class TestClock implements Clock {
     return this.#start + this.#elapsed;
   }
 
-  /** Returns the time that elapsed, in milliseconds. */
+  /** Returns the elapsed time, in milliseconds. */
   monotonic(): number {
     return this.#elapsed;
   }
 
-  /** Sets the wall clock forward (or back, if `ms` is negative). No time elapses and no timer runs. */
+  /** Steps the wall clock forward, or back if `ms` is negative. No time elapses, and no timer runs. */
   stepWall(ms: number): void {
     this.#start += ms;
   }
 
-  /** Lets time elapse in which nothing runs, as in a busy script: due timers wait for the next `advance`. */
+  /** Lets time elapse without running anything, like a busy script. Due timers run at the next `advance`. */
   stall(ms: number): void {
     this.#elapsed += ms;
   }
@@ -52,14 +53,13 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Makes `advance` and `leap` wait after each timer until `quiet` resolves, for tests that wait for work outside this
-   * process.
+   * Makes `advance` and `leap` wait for `quiet` after each timer. For tests that wait for work outside of this process.
    */
   alsoAwaits(quiet: () => Promise<void>): void {
     this.#awaited = quiet;
   }
 
-  /** Lets `ms` milliseconds elapse. Resolves when all timers that were due have run, and what they caused. */
+  /** Lets `ms` milliseconds elapse. Resolves when all due timers and the work that they caused have run. */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
     await this.#awaited();
@@ -74,7 +74,7 @@ export class TestClock implements Clock {
     await this.#awaited();
   }
 
-  /** Like `advance`, but as if the process had been suspended: each due timer runs once, at the end. */
+  /** Lets `ms` milliseconds elapse as if the process had been suspended: each due timer runs once, at the end. */
   async leap(ms: number): Promise<void> {
     await this.#awaited();
     this.#elapsed += ms;
@@ -96,7 +96,7 @@ export class TestClock implements Clock {
   }
 }
 
-/** Lets all ready work of this process run: some rounds of promise jobs and immediates. */
+/** Lets all work of this process run that is ready: several rounds of promise jobs and immediates. */
 export async function turns(rounds = 4): Promise<void> {
   for (let round = 0; round < rounds; round++) await new Promise((done) => setImmediate(done));
 }

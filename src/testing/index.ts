@@ -1,6 +1,6 @@
 /**
- * Exports `callboard/testing`, for tests of programs that use a relay: a relay in memory in the test's process, with a
- * clock that the test moves, and clients that answer as the test says.
+ * Exports `callboard/testing`, for tests of programs that use a relay: a relay in the test's process, a clock that the
+ * test moves, and clients that the test controls.
  */
 import { openCallboard, type Callboard, type Settings } from '../callboard.ts';
 import { createAdmin, type Admin } from '../clients/admin/index.ts';
@@ -14,14 +14,14 @@ export { TestClock } from './clock.ts';
 export type { ReceivedCommand, TestClient, TestClientOptions } from './client.ts';
 
 export type TestRelayOptions = {
-  /** Settings of the relay besides its credentials: a policy, limits, allowed origins. */
+  /** The settings of the relay except its credentials: for example a policy, limits or allowed origins. */
   readonly config?: Partial<Omit<Settings, 'auth' | 'redis' | 'dataDir'>>;
 };
 
-/** What is known of one command: the answer of `command` of `callboard/admin`. */
+/** Everything that is retained about one command: the result of `command` of `callboard/admin`. */
 export type CommandRecord = NonNullable<Awaited<ReturnType<Admin['command']>>>;
 
-/** Selects commands. `commandId` alone would not do: a command is named by its client too. */
+/** Selects commands. `commandId` needs `userId` and `clientId`, because an id is unique only for its client. */
 export type RecordFilter = {
   readonly userId: string;
   readonly clientId: string;
@@ -29,27 +29,28 @@ export type RecordFilter = {
   readonly commandId?: string;
 };
 
-/** A relay of a test. It listens on a free port of 127.0.0.1. */
+/** The relay of a test. It listens on a free port of 127.0.0.1. */
 export interface TestRelay extends AsyncDisposable {
-  /** The address for callers: `http://127.0.0.1:<port>`. */
+  /** The base address for callers: `http://127.0.0.1:<port>`. */
   readonly url: string;
   /** The address for clients: `ws://127.0.0.1:<port>/connect`. */
   readonly connectUrl: string;
-  /** The clock of the relay and of the clients that the relay opened. Give it to runtimes of your own (`clock`). */
+  /** The clock of the relay and of the clients that it opened. Pass it to your own runtimes as `clock`. */
   readonly clock: TestClock;
   readonly callboard: Callboard;
-  /** Reads the relay as an administrator. */
+  /** Reads the relay's state as an administrator. */
   readonly admin: Admin;
   readonly adminToken: string;
-  /** Returns a token of the user that does not expire during the test. The scopes default to `connect` and `invoke`. */
+  /** Returns a token of the user that does not expire during the test. Default scopes: `connect` and `invoke`. */
   token(userId: string, scopes?: readonly string[]): Promise<string>;
-  /** Opens a client. Resolves when the relay has accepted its link. It is closed with the relay. */
+  /** Opens a client. Resolves when the relay has accepted its link. Closing the relay closes the client. */
   client(options: TestClientOptions): Promise<TestClient>;
   /** Returns a caller with a token of this user. */
   caller(userId: string): Caller;
   /**
-   * Resolves with the newest command that the filter selects, once `until` returns true for it. `until` defaults to: it
-   * has ended. Rejects after five seconds of real time, and says what was recorded by then.
+   * Resolves with the newest command that matches the filter, as soon as `until` returns true for it. Default of
+   * `until`: the command has ended. After five seconds of real time, rejects with a message that says what was
+   * recorded.
    */
   record(filter: RecordFilter, until?: (record: CommandRecord) => boolean): Promise<CommandRecord>;
   close(): Promise<void>;
@@ -57,19 +58,19 @@ export interface TestRelay extends AsyncDisposable {
 
 const SECRET = 'the secret of a relay that only one test uses';
 const ADMIN_TOKEN = 'the-admin-token-of-a-test';
-/** The lifetime of tokens, in seconds: ten years, because tests move the clock. */
+/** The lifetime of tokens, in seconds: ten years, because tests move the clock far. */
 const TOKEN_SECONDS = 10 * 365 * 24 * 3600;
 /**
- * How many turns of the event loop the clock gives after each timer. A message between two programs of this process
- * takes a few.
+ * How many turns of the event loop run after each timer. A message between two programs of this process takes a few
+ * turns.
  */
 const TURNS = 24;
 /** How long to wait for a record, in milliseconds of real time. */
 const WAIT_MS = 5_000;
-/** The time between two looks at the record, in milliseconds of real time. */
+/** How often the record is read, in milliseconds of real time. */
 const LOOK_MS = 5;
 
-/** Opens a relay in memory, with an own clock that begins at the present time. */
+/** Opens a relay in memory. Its clock starts at the present time and moves only when the test moves it. */
 export async function openTestRelay({ config = {} }: TestRelayOptions = {}): Promise<TestRelay> {
   const clock = new TestClock(Date.now());
   clock.alsoAwaits(() => turns(TURNS));
@@ -136,7 +137,7 @@ function shown(record: CommandRecord | null): string {
   return `The newest is ${record.commandId} (${record.action}): stage ${record.delivery?.stage}, outcome ${record.outcome}.`;
 }
 
-/** Resolves once the condition holds. Rejects with the message after WAIT_MS of real time. */
+/** Resolves when the condition holds. After WAIT_MS of real time, rejects with the message. */
 async function eventually(holds: () => Promise<boolean>, message: () => string): Promise<void> {
   const began = performance.now();
   while (!(await holds())) {

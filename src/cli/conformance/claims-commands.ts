@@ -1,6 +1,6 @@
 /**
- * What PROTOCOL.md demands of a client that runs commands, claim by claim, and the checks that the claims about links
- * share. The claims use one link, as long as the client keeps it.
+ * The requirements of PROTOCOL.md for clients that run commands, each as a claim with a check. The claims use one link
+ * as long as the client keeps it.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { IN_FLIGHT, JSON_DEPTH, MAX_FRAME_BYTES } from '../../core/limits.ts';
@@ -10,25 +10,28 @@ import type { UpFrame } from '../../protocol/frames.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { isEnd, ClaimFailure, NoVerdict, shown, type CommandEnd, type SentCommand, type Trial } from './trial.ts';
 
-/** One claim. `check` returns a remark about a claim that holds, or throws ClaimFailure or NoVerdict. */
+/**
+ * A requirement of PROTOCOL.md with its check. `check`: if the client meets the requirement, may return a remark;
+ * otherwise throws ClaimFailure, or NoVerdict if it cannot tell.
+ */
 export type ConformanceClaim = {
   readonly name: string;
-  /** The section of PROTOCOL.md that demands it. */
+  /** The section of PROTOCOL.md with the requirement. */
   readonly section: number;
-  /** What the client does, in one clause. */
+  /** What the client must do, in one clause. */
   readonly says: string;
-  /** Whether it is about a feature that a client need not have. */
+  /** True if the requirement belongs to a feature that a client may lack. */
   readonly optional?: true;
   readonly check: (trial: Trial) => Promise<string | void>;
 };
 
-/** The `wait_ms` of an echo that must still run while the claim does something else. */
+/** The `wait_ms` of an echo command that must still run while the check does something else. */
 const RUNS_MS = 60_000;
-/** How long to wait for the `ack` of a client that may send none. */
+/** How long to wait for an `ack`, in milliseconds. A client may send none. */
 const START_MS = 500;
-/** The `wait_ms` of an echo that runs for a while and then ends. */
+/** The `wait_ms` of an echo command that ends after a while. */
 const SHORT_MS = 300;
-/** The time that a command has in the claim about its deadline. */
+/** The time until the deadline of a command, in the claim about deadlines, in milliseconds. */
 const DEADLINE_MS = 1_000;
 const UNKNOWN_ACTION = 'conformance.absent';
 
@@ -195,7 +198,7 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
       const first = await running(trial, { value: 1, wait_ms: 2 * START_MS });
       const again = trial.command({ value: 2, wait_ms: SHORT_MS }, { id: first.id });
       await trial.endOf(first, 'a `result`', 2 * START_MS);
-      // If the command runs again, its second end comes before the end of this echo.
+      // If the client wrongly runs the command again, its second end comes before the end of this echo.
       await trial.endOf(trial.command({ wait_ms: SHORT_MS }), 'a `result`', SHORT_MS);
       const ends = trial.framesOf(first).filter(isEnd);
       if (ends.length !== 1 || !sameValue(ends[0], 1))
@@ -213,7 +216,7 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
       link.acknowledges = (id) => id !== first.id || ++ends > 1;
       await trial.endOf(first, 'a `result`');
       const expected = 'the same `result` again, or `error` with the code `result_unavailable`';
-      // The command is repeated before the `result_ack` of its end, and once more after it.
+      // The command is sent a second time before the `result_ack` of its end, and a third time after it.
       for (let times = 0; times < 2; times++) {
         const again = trial.command({ value: 2 }, { id: first.id });
         const end = await trial.endOf(again, expected);
@@ -272,7 +275,7 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
     section: 2,
     says: 'a frame from the relay may be longer than `max_frame_bytes` by its header',
     async check(trial) {
-      // An unknown action, so that the client sends nothing long in return.
+      // The action is unknown, so that the client's answer is short.
       const params = `{"value":"${'x'.repeat(MAX_FRAME_BYTES)}"}`;
       await trial.endOf(trial.command(params, { action: UNKNOWN_ACTION }), 'an `error`');
     },
@@ -292,7 +295,7 @@ export const COMMAND_CLAIMS: readonly ConformanceClaim[] = [
     section: 5,
     says: 'a result that does not fit into `max_frame_bytes` is reported as `error` with `result_unavailable`',
     async check(trial) {
-      // The params fit, and the same as a result do not.
+      // The params fit into a frame, but a result with the same value does not.
       const params = `{"value":"${'x'.repeat(MAX_FRAME_BYTES - 20)}"}`;
       const expected = '`error` with the code `result_unavailable`';
       const end = await trial.endOf(trial.command(params), expected);
@@ -321,7 +324,7 @@ export async function expectMany(trial: Trial): Promise<void> {
     expectEcho(await trial.endOf(sent, `a \`result\` of each of ${IN_FLIGHT} commands`), { value });
 }
 
-/** Returns the actions that the client advertised last: in its hello, or in a later frame `actions`. */
+/** Returns the actions that the client advertised most recently: in its hello, or in a later `actions` frame. */
 export function advertised({ link }: Trial): readonly Readonly<Record<string, unknown>>[] {
   const last = link.frames.findLast(({ type }) => type === 'actions') ?? link.hello;
   const payload = parsed(last.payload);
@@ -329,7 +332,7 @@ export function advertised({ link }: Trial): readonly Readonly<Record<string, un
   return Array.isArray(actions) ? actions.filter(isRecord) : [];
 }
 
-/** Returns what is wrong with the advertised actions; null if nothing is. */
+/** Returns what is wrong with the advertised actions; null if nothing is wrong. */
 export function faultInActions(trial: Trial): string | null {
   const names = advertised(trial).map(({ name }) => name);
   const wrong = names.find((name) => typeof name !== 'string' || !NAME.test(name));
@@ -339,7 +342,10 @@ export function faultInActions(trial: Trial): string | null {
   return names.length === 0 ? 'no action' : names.join(', ');
 }
 
-/** Sends an echo. Resolves after its `ack`, or after START_MS if none comes. Throws ClaimFailure if it has ended. */
+/**
+ * Sends an echo command. Resolves after its `ack`, or after START_MS if there is none. Throws ClaimFailure if the
+ * command has already ended.
+ */
 async function running(trial: Trial, params: object = { wait_ms: RUNS_MS }): Promise<SentCommand> {
   const sent = trial.command(params);
   const [first] = (await trial.peer.until(() => some(trial.framesOf(sent)), START_MS)) ?? [];
@@ -369,13 +375,13 @@ function expectOneEnd(trial: Trial, sent: SentCommand): void {
   if (ends.length > 1) throw new ClaimFailure('one end of a command', ends.map(shown).join(', then '));
 }
 
-/** Whether an end is the result of an echo of this value. */
+/** Whether an end is the result of an echo command with this value. */
 export function sameValue(end: CommandEnd | undefined, value: unknown): boolean {
   const result = end?.type === 'result' ? parsed(end.payload) : null;
   return isRecord(result) && result['value'] === value;
 }
 
-/** Returns the value of a payload, which the peer has checked to be JSON. */
+/** Returns the value of a payload. The peer has already checked that it is JSON. */
 function parsed(payload: string | null): unknown {
   return payload === null ? null : JSON.parse(payload);
 }

@@ -1,6 +1,6 @@
 /**
- * What PROTOCOL.md demands of a client's links, claim by claim: how the client opens them, comes back, stays away and
- * leaves, and that all its frames are valid.
+ * The requirements of PROTOCOL.md for a client's links, each as a claim with a check: opening, reconnecting, staying
+ * away and leaving.
  */
 import { CLOSE, type CloseReason } from '../../protocol/codes.ts';
 import { SUBPROTOCOL, type UpFrame } from '../../protocol/frames.ts';
@@ -8,16 +8,21 @@ import { isRecord } from '../../protocol/json.ts';
 import { expectMany, faultInActions, sameValue, type ConformanceClaim } from './claims-commands.ts';
 import { isEnd, ClaimFailure, NoVerdict, shown, type PeerLink, type SentCommand, type Trial } from './trial.ts';
 
-/** How long the answer to the first hello is delayed, in milliseconds, so that a frame can come too early. */
+/**
+ * How long the answer to the first hello is delayed, in milliseconds. During this time the client must not send frames.
+ */
 export const HOLD_MS = 300;
-/** The least delay of a reconnect that `bye` asks for. It is above the longest delay that the client would choose. */
+/**
+ * The reconnect delay that `bye` requests, in milliseconds. It is longer than the longest delay that a client would
+ * choose itself.
+ */
 const AFTER_MS = 2_500;
-/** The silence after which a link may be dropped, as the claim about it sets it. */
+/** The silence after which a client may drop its link, in milliseconds, in the claim about silence. */
 const DEAD_MS = 2_500;
-/** The wait of a command that runs on while its client has no link. */
+/** The `wait_ms` of a command that runs on while its client has no link. */
 const RUNS_ON_MS = 1_500;
 
-/** The claims about the first link of the first run. */
+/** The claims about the first link of the client's first run. */
 export const OPENING_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'subprotocol',
@@ -66,16 +71,18 @@ export const OPENING_CLAIMS: readonly ConformanceClaim[] = [
   },
 ];
 
-/** What the claim `reconnect` leaves to the later ones: its link, two commands that ended and one that runs on. */
+/**
+ * What the claim `reconnect` passes to later claims: two commands that ended, one that still runs, and the lost link.
+ */
 type Across = { readonly ended: readonly SentCommand[]; readonly running: SentCommand; readonly first: PeerLink };
 
-/** Returns the ids in the `received` of a hello; none if it has no such list. */
+/** Returns the command ids in the list `received` of a hello; an empty list if there is none. */
 function receivedIn(payload: string | null): readonly unknown[] {
   const value: unknown = payload === null ? null : JSON.parse(payload);
   return isRecord(value) && Array.isArray(value['received']) ? value['received'] : [];
 }
 
-/** Returns the claims about a client that loses its link and comes back. Each builds on those before it. */
+/** Returns the claims about a client that loses its link and reconnects. Each claim depends on those before it. */
 export function returnClaims(): readonly ConformanceClaim[] {
   let across: Across | null = null;
   const known = (): Across => {
@@ -177,7 +184,8 @@ export function returnClaims(): readonly ConformanceClaim[] {
       section: 9,
       says: 'after `bye` with `reconnect`, whatever its code, the client comes back, and not before `after_ms`',
       async check(trial) {
-        // The second kept end is refused with `store_unavailable`, so the client keeps it. All others are acknowledged.
+        // The second end that the client sends again is refused with `store_unavailable`, so the client must keep it.
+        // All others are acknowledged.
         const [first, second] = known().ended;
         const { link, options } = trial;
         const others = (id: string): boolean => id !== second?.id;
@@ -192,7 +200,7 @@ export function returnClaims(): readonly ConformanceClaim[] {
         link.bye('protocol_error', AFTER_MS);
         const next = await back(trial, `another link ${AFTER_MS} ms after \`bye\``, AFTER_MS);
         next.acknowledges = others;
-        // The clocks of timers and of the system may differ by some milliseconds.
+        // The clocks for timers and for the time of day may differ by some milliseconds.
         const early = soonest - options.clock.now();
         if (early > 20)
           throw new ClaimFailure(`a wait of at least \`after_ms\` (${AFTER_MS})`, `a link ${early} ms earlier`);
@@ -242,14 +250,14 @@ export function returnClaims(): readonly ConformanceClaim[] {
   ];
 }
 
-/** The claims about a client that must not come back, or that leaves. Each begins with a new run of the client. */
+/** The claims about a client that must not reconnect, or that leaves. Each begins with a new run of the client. */
 export const ENDING_CLAIMS: readonly ConformanceClaim[] = [
   {
     name: 'replaced',
     section: 6,
     says: 'a client that was replaced stays away (`bye` 4409)',
     async check(trial) {
-      // Where nothing can start the client again, this is the last claim of its only run.
+      // If nothing can start the client again, its only run ends with this claim.
       if (trial.options.start) await freshLink(trial);
       const { link } = trial;
       link.send({ type: 'replaced', instance_id: 'conformance-another' });
@@ -290,7 +298,7 @@ export const ENDING_CLAIMS: readonly ConformanceClaim[] = [
   },
 ];
 
-/** The claim about all frames of all runs. */
+/** The claim about the format of all frames in all runs. */
 export const FRAMES_CLAIM: ConformanceClaim = {
   name: 'frames',
   section: 2,
@@ -302,7 +310,9 @@ export const FRAMES_CLAIM: ConformanceClaim = {
   },
 };
 
-/** Resolves with the client's next link after the present one was lost. Throws ClaimFailure if none comes in time. */
+/**
+ * Resolves with the client's next link after it has lost the present one. Throws ClaimFailure if there is none in time.
+ */
 async function back(trial: Trial, expected: string, extraMs = 0): Promise<PeerLink> {
   const withinMs = trial.returnsWithinMs() + extraMs;
   const next = await trial.nextLink(withinMs);
@@ -311,7 +321,7 @@ async function back(trial: Trial, expected: string, extraMs = 0): Promise<PeerLi
   return next;
 }
 
-/** Resolves after two echoes over the present link: by then a client has sent what it kept. */
+/** Resolves after two echo commands over the present link. By then, a client has sent the ends that it kept. */
 async function echoes(trial: Trial): Promise<void> {
   await trial.settled();
   await trial.settled();
@@ -321,7 +331,10 @@ function refuse(link: PeerLink, command_id: string, code: 'store_unavailable' | 
   link.send({ type: 'refused', code, message: 'A refusal of the test.', frame: 'result', command_id });
 }
 
-/** Starts the client again, and resolves when it has sent its hello. Throws ClaimFailure if none comes in time. */
+/**
+ * Starts the client again. Resolves when the client has sent its hello. Throws ClaimFailure if it does not do so in
+ * time.
+ */
 async function freshLink(trial: Trial): Promise<PeerLink> {
   await trial.restart();
   const link = await trial.nextLink(trial.options.withinMs);

@@ -1,6 +1,6 @@
 /**
- * One check of a client: acts as the relay for the client under test, starts the client, sends commands to it and
- * waits for its frames.
+ * Acts as the relay for a client under test: starts the client, accepts its links, sends it commands, and waits for its
+ * frames.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -16,14 +16,17 @@ export type Hello = Extract<UpFrame, { type: 'hello' }>;
 type Welcome = Extract<DownHeader, { type: 'welcome' }>;
 export type CommandEnd = Extract<UpFrame, { type: 'result' | 'error' | 'cancelled' }>;
 
-/** How a hello is answered: with a refusal, or with these members of `welcome`. `holdMs`: the delay of the answer. */
+/** The answer to a hello: a refusal, or a `welcome` with these members. `holdMs`: how long the answer is delayed. */
 export type Admission = {
   readonly welcome?: Partial<Welcome>;
   readonly refuse?: CloseReason;
   readonly holdMs?: number;
 };
 
-/** The interval of pings: less than every `dead_ms` that a claim sets, so no client drops the link for its silence. */
+/**
+ * The interval of pings, in milliseconds. It is shorter than every `dead_ms` that a claim sets, so that no client drops
+ * its link because of silence.
+ */
 const PING_MS = 1_000;
 const DEAD_MS = 60_000;
 
@@ -37,9 +40,9 @@ export class PeerLink {
   readonly hello: Hello;
   /** The frames after the hello, in order. */
   readonly frames: UpFrame[] = [];
-  /** The number of frames that came between hello and its answer. */
+  /** The number of frames that came after the hello and before its answer. */
   early = 0;
-  /** The greatest number of frames that came in one message. */
+  /** The largest number of frames in one message. */
   joined = 1;
   /** The close code of the client's socket; null while it is open. */
   closeCode: number | null = null;
@@ -47,7 +50,7 @@ export class PeerLink {
   acknowledges = (_commandId: string): boolean => true;
   /** Whether the hello was answered. */
   answered = false;
-  /** Whether the relay sends nothing at all, as over a half-open socket. */
+  /** If true, nothing at all is sent, as over a half-open socket. */
   silent = false;
   readonly #socket: WebSocket;
   readonly #known = new Set<string>();
@@ -71,7 +74,7 @@ export class PeerLink {
     this.send({ type: 'result_ack', command_id: commandId, recorded });
   }
 
-  /** Ends the link as the relay does: `bye`, then the close code. */
+  /** Ends the link as a relay does: sends `bye`, then closes with the close code. */
   bye(reason: CloseReason, afterMs?: number, reconnect = reconnectAfter(reason) === 'yes'): void {
     const code = CLOSE[reason];
     const after = afterMs === undefined ? {} : { after_ms: afterMs };
@@ -84,7 +87,7 @@ export class PeerLink {
     this.#socket.terminate();
   }
 
-  /** Records a frame, and answers it if every relay would. */
+  /** Stores a frame, and answers it if every relay would answer. */
   take(frame: UpFrame): void {
     this.frames.push(frame);
     if (isEnd(frame) && this.acknowledges(frame.command_id)) this.acknowledge(frame.command_id);
@@ -99,25 +102,25 @@ export class PeerLink {
 }
 
 type PeerOptions = {
-  /** The port to listen on; 0 takes a free one. */
+  /** The port to listen on; 0: any free port. */
   readonly port: number;
   readonly clock: Clock;
-  /** Ends each wait when it is aborted. */
+  /** A signal that ends each wait when it is aborted. */
   readonly stopped: AbortSignal;
 };
 
-/** An endpoint `/connect` on 127.0.0.1 that one client connects to, again and again. */
+/** An endpoint `/connect` on 127.0.0.1, to which one client connects repeatedly. */
 export class Peer implements AsyncDisposable {
   readonly url: string;
-  /** What the client sent that is no valid frame, in words. */
+  /** Descriptions of what the client sent that is not a valid frame. */
   readonly faults: string[] = [];
   /** Descriptions of the frames that came before a hello. */
   readonly beforeHello: string[] = [];
-  /** All links that sent a hello. The last one is the present one. */
+  /** All links on which a hello arrived. The last one is the present link. */
   readonly links: PeerLink[] = [];
-  /** The requests of all sockets, also of those without a hello. */
+  /** The HTTP requests of all sockets, including sockets without a hello. */
   readonly requests: IncomingMessage[] = [];
-  /** How each hello is answered from now on. */
+  /** The answer to the next hellos. */
   admission: Admission = {};
   readonly #server: WebSocketServer;
   readonly #clock: Clock;
@@ -135,7 +138,7 @@ export class Peer implements AsyncDisposable {
 
   /** Opens the endpoint. Rejects if the port is taken. */
   static async open(options: PeerOptions): Promise<Peer> {
-    // A client that offers no subprotocol is accepted here, so that the other claims can be checked too.
+    // A client without a subprotocol is accepted here, so that the other claims can be checked too.
     const handleProtocols = (offered: Set<string>): string | false => offered.has(SUBPROTOCOL) && SUBPROTOCOL;
     const server = new WebSocketServer({ host: '127.0.0.1', port: options.port, path: '/connect', handleProtocols });
     await once(server, 'listening');
@@ -145,7 +148,7 @@ export class Peer implements AsyncDisposable {
   }
 
   /**
-   * Resolves with what `find` returns, as soon as that is not undefined. Resolves with undefined after `withinMs`
+   * Resolves with the result of `find` as soon as it is not undefined, and with undefined after `withinMs`
    * milliseconds. Rejects with the reason of `stopped`. `find` is called after each event of a link, and after `wake`.
    */
   async until<T>(find: () => T | undefined, withinMs: number): Promise<T | undefined> {
@@ -166,7 +169,7 @@ export class Peer implements AsyncDisposable {
     }
   }
 
-  /** Makes each `until` look again. */
+  /** Makes each pending `until` call its `find` again. */
   wake(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers<void>();
@@ -202,7 +205,7 @@ export class Peer implements AsyncDisposable {
     this.wake();
   }
 
-  /** Returns the valid frames of a message, and notes what is not valid. */
+  /** Returns the valid frames in a message, and notes what is not valid. */
   #framesIn(data: Buffer, isBinary: boolean, link: PeerLink | null): readonly UpFrame[] {
     if (isBinary) return this.#fault('a binary frame');
     if (data.length > MAX_FRAME_BYTES) return this.#fault(`a message of ${data.length} bytes`);
@@ -267,22 +270,22 @@ export class Peer implements AsyncDisposable {
   }
 }
 
-// A trial: starts the client, takes its links, sends commands to it and waits for its frames.
+// The trial of a client: starts it, follows its links, sends it commands, and waits for its frames.
 
-/** A program that is the client under test. */
+/** The program that is the client under test. */
 export interface ClientProgram {
-  /** Whether it has ended. */
+  /** Whether the program has ended. */
   readonly ended: boolean;
-  /** Asks the program to leave, as SIGTERM does. */
+  /** Asks the program to leave, like SIGTERM. */
   leave(): void;
-  /** Ends the program at once, and resolves when it has ended. */
+  /** Kills the program. Resolves when it has ended. */
   kill(): Promise<void>;
 }
 
-/** Starts the client under test. `changed` must be called when the program ends. */
+/** Starts the client under test. The program must call `changed` when it ends. */
 export type StartProgram = (changed: () => void) => ClientProgram;
 
-/** The failure of a claim: what PROTOCOL.md expects of the client, and what it sent. */
+/** The client does not meet a claim: what PROTOCOL.md expects, and what the client sent. */
 export class ClaimFailure extends Error {
   readonly expected: string;
   readonly received: string;
@@ -294,7 +297,7 @@ export class ClaimFailure extends Error {
   }
 }
 
-/** The reason why a claim cannot be judged. `unused`: the client does not have this optional feature. */
+/** A claim cannot be judged. `unused`: the client does not have this optional feature. */
 export class NoVerdict extends Error {
   readonly verdict: 'unused' | 'not_run';
 
@@ -304,7 +307,7 @@ export class NoVerdict extends Error {
   }
 }
 
-/** A command that was sent. `from`: the number of frames that had come over its link before. */
+/** A command that was sent. `from`: how many frames had arrived over the link before. */
 export type SentCommand = { readonly id: string; readonly link: PeerLink; readonly from: number };
 
 type Command = {
@@ -320,25 +323,28 @@ type TrialOptions = {
   readonly token: string;
   /** The name of the client's echo action. */
   readonly action: string;
-  /** How long each expected answer may take, in milliseconds. */
+  /** The time limit for each expected answer, in milliseconds. */
   readonly withinMs: number;
-  /** Starts the client. Null: the author starts it, and nothing can start it again. */
+  /** Starts the client. Null: the author starts the client by hand, and it cannot be started again. */
   readonly start: StartProgram | null;
 };
 
-/** The upper bound of the first delay of a reconnect, in milliseconds. PROTOCOL.md, section 9, doubles it each time. */
+/**
+ * The upper bound of a client's first reconnect delay, in milliseconds. It doubles with each attempt (PROTOCOL.md,
+ * section 9).
+ */
 const FIRST_DELAY_MS = 500;
-/** How much later than the bound a client may reconnect, for the time that its connection takes. */
+/** How much later than the bound a client may reconnect, in milliseconds, because connecting takes time. */
 const SLACK_MS = 1_000;
 
 export class Trial {
   readonly options: TrialOptions;
   readonly peer: Peer;
-  /** The number of links that the present run of the client has lost. */
+  /** How many links the present run of the client has lost. */
   losses = 0;
   #program: ClientProgram | null = null;
   #commands = 0;
-  /** The number of links that `nextLink` has taken or `restart` has passed over. */
+  /** How many links `nextLink` has returned or `restart` has skipped. */
   #taken = 0;
 
   constructor(options: TrialOptions) {
@@ -346,7 +352,7 @@ export class Trial {
     this.peer = options.peer;
   }
 
-  /** For each run of the client, the instance ids of its hellos, in order. */
+  /** For each run of the client, the instance ids in its hellos, in order. */
   readonly instances: string[][] = [];
 
   get program(): ClientProgram | null {
@@ -370,7 +376,7 @@ export class Trial {
     await this.nextLink(this.options.withinMs);
   }
 
-  /** Starts the client, which must not run. Throws NoVerdict if nothing can start it. */
+  /** Starts the client, which must not be running. Throws NoVerdict if nothing can start it. */
   start(): void {
     const { start } = this.options;
     if (!start)
@@ -380,7 +386,7 @@ export class Trial {
     this.#program = start(() => this.peer.wake());
   }
 
-  /** Ends the client and starts it again. Its next hello is answered with this admission. */
+  /** Ends the client and starts it again. `admission`: the answer to its next hello. */
   async restart(admission: Peer['admission'] = {}): Promise<void> {
     if (!this.options.start) return this.start();
     await this.#program?.kill();
@@ -393,13 +399,16 @@ export class Trial {
     await this.#program?.kill();
   }
 
-  /** Resolves with the next link that sends its hello; undefined if none comes in time or the program ends first. */
+  /**
+   * Resolves with the next link on which a hello arrives. Undefined if there is none in time, or if the program ends
+   * first.
+   */
   async nextLink(withinMs: number): Promise<PeerLink | undefined> {
     await this.peer.until(() => (this.peer.links.length > this.#taken ? true : this.#hasEnded()), withinMs);
     return this.#take();
   }
 
-  /** Takes the newest link, and notes the instance of the run. */
+  /** Returns the newest link, and stores the instance ids of the new hellos. */
   #take(): PeerLink | undefined {
     const fresh = this.peer.links.slice(this.#taken);
     this.#taken = this.peer.links.length;
@@ -411,12 +420,15 @@ export class Trial {
     return this.#program?.ended === true ? true : undefined;
   }
 
-  /** Returns how long a client may take to come back after its next lost link, in milliseconds. */
+  /** Returns how long the client may take to reconnect after it loses its next link, in milliseconds. */
   returnsWithinMs(): number {
     return Math.min(30_000, FIRST_DELAY_MS * 2 ** this.losses) + SLACK_MS + this.options.withinMs;
   }
 
-  /** Resolves with whether the client stays away: no further socket within the longest delay of its next attempt. */
+  /**
+   * Resolves with whether the client stays away: it opens no further socket within the longest delay of its next
+   * attempt.
+   */
   async staysAway(): Promise<boolean> {
     const before = this.peer.requests.length;
     const waitMs = Math.min(30_000, FIRST_DELAY_MS * 2 ** this.losses) + SLACK_MS;
@@ -424,7 +436,7 @@ export class Trial {
     return this.peer.requests.length === before;
   }
 
-  /** Sends a command. `params`: a value, JSON text as it is, or undefined for no payload. */
+  /** Sends a command. `params`: a value, JSON text that is sent unchanged, or undefined for no payload. */
   command(params: object | string | undefined, given: Command = {}): SentCommand {
     const { id, action = this.options.action, contextId, remainingMs = 60_000 } = given;
     const link = this.link;
@@ -436,13 +448,13 @@ export class Trial {
     return sent;
   }
 
-  /** Returns the frames about a command that came after it was sent, over its link. */
+  /** Returns the frames about a command that came over its link after it was sent. */
   framesOf({ id, link, from }: SentCommand): readonly UpFrame[] {
     return link.frames.slice(from).filter((frame) => 'command_id' in frame && frame.command_id === id);
   }
 
   /**
-   * Resolves with the first frame about a command that `is` accepts. Throws ClaimFailure if none comes in time, or none
+   * Resolves with the first frame about a command that `is` accepts. Throws ClaimFailure if there is none in time, or
    * before the link closes.
    */
   async frameOf<T extends UpFrame>(
@@ -460,17 +472,17 @@ export class Trial {
     return found;
   }
 
-  /** Resolves with the end of a command. Throws ClaimFailure as `frameOf` does. */
+  /** Resolves with the end of a command. Throws ClaimFailure like `frameOf`. */
   endOf(sent: SentCommand, expected: string, extraMs = 0): Promise<CommandEnd> {
     return this.frameOf(sent, expected, { is: isEnd, extraMs });
   }
 
-  /** Resolves after the round trip of an echo. By then the client has answered all earlier frames. */
+  /** Resolves after an echo command has ended. By then the client has answered all earlier frames. */
   async settled(): Promise<void> {
     await this.endOf(this.command({}), 'the end of an echo of `{}`');
   }
 
-  /** Describes what the client sent about a command instead of what was expected. */
+  /** Describes what the client sent about a command instead of the expected frame. */
   #receivedOf(sent: SentCommand): string {
     const frames = this.framesOf(sent).map(shown);
     const code = sent.link.closeCode;
@@ -480,7 +492,7 @@ export class Trial {
   }
 }
 
-/** Returns a frame in words, such as `` `error` with the code `handler_failed` ``. */
+/** Describes a frame in words, such as `` `error` with the code `handler_failed` ``. */
 export function shown(frame: UpFrame): string {
   if (frame.type === 'error') return `\`error\` with the code \`${frame.code}\``;
   if (frame.payload === null) return `\`${frame.type}\``;

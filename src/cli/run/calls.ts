@@ -44,7 +44,7 @@ const DOUBTFUL: readonly string[] = ['store_unavailable', 'internal'];
 
 type Ids = readonly [user: string, client: string, command: string];
 
-/** Invokes an action. The command's id is chosen before the request, so that a wait that broke can be resumed. */
+/** Invokes an action. The command id is made before the request is sent, so that an interrupted wait can be resumed. */
 export const call: RunVerb = async (run) => {
   const { path, ids, body, budgetMs } = await invocationOf(run);
   const onProgress = progressPrinter(run, 0);
@@ -61,8 +61,8 @@ export const callsAwait: RunVerb = async (run) => {
 };
 
 /**
- * Returns the function that prints each report of progress to standard error; undefined without `--progress`. `last`: as
- * for `progressSink`.
+ * Creates the function that prints progress reports to standard error; undefined without `--progress`. `last`: as for
+ * `progressSink`.
  */
 function progressPrinter({ flags, io, output }: OperatorRun, last?: number): ProgressSink | undefined {
   if (flags['progress'] === undefined) return undefined;
@@ -80,7 +80,7 @@ function progressLine({ value, number, missed }: ProgressUpdate, output: Output)
 export const preflight: RunVerb = async (run) => {
   const { path, body } = await invocationOf(run);
   const { command_id, ...rest } = body;
-  // The id that `call` creates is new, so only an id that the operator gave is worth checking.
+  // An id that the operator gave is checked too. An id that `call` makes is new, so checking it is useless.
   const asked = run.flags['id'] === undefined ? rest : { command_id, ...rest };
   const answer = await run.relay.read(`${path}/preflight`, { method: 'POST', body: asked });
   const { output, io } = run;
@@ -109,7 +109,7 @@ async function invocationOf({ args, flags }: OperatorRun) {
   };
 }
 
-/** Waits for an answer about a command and prints it. If the wait breaks, it says how to wait again. */
+/** Waits for an answer about a command and prints it. If the wait breaks, prints how to wait again. */
 async function waitFor(run: OperatorRun, ids: Ids, send: () => Promise<HttpAnswer>): Promise<ExitCode> {
   const answer = await send().catch((error: unknown) => afterBreak(run, ids, error));
   const { code } = answer.body;
@@ -126,8 +126,8 @@ function report({ io, output }: OperatorRun, ids: Ids, { body }: HttpAnswer, exi
 }
 
 /**
- * Says how to wait again after a wait broke, or cancels the command if the operator interrupted the wait and gave
- * `--cancel-on-interrupt`. Always throws.
+ * Handles a wait that broke: prints how to wait again. If the operator interrupted the wait and gave
+ * `--cancel-on-interrupt`, cancels the command instead. Always throws.
  */
 async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<never> {
   const { io, flags, relay, stopped } = run;
@@ -143,8 +143,8 @@ async function afterBreak(run: OperatorRun, ids: Ids, error: unknown): Promise<n
 }
 
 /**
- * Reads the record of a command after the relay could not say what became of it. If there is no record, the outcome
- * stays unknown. Another node may have admitted the command, and that node's answer may have been lost.
+ * Reads the record of a command after the relay could not say whether it was admitted. If there is no record, the
+ * outcome stays unknown, because another node may have admitted the command.
  */
 async function lookAfter(run: OperatorRun, ids: Ids, answer: HttpAnswer): Promise<ExitCode> {
   const { io, relay, stopped } = run;
@@ -171,7 +171,7 @@ function shellWord(word: string): string {
 
 const COMMAND_ID = ['user_id', 'client_id', 'command_id'];
 
-/** Returns the row of a table, which shows the name of the caller alone. */
+/** Returns a row for a table: the caller is shown by its name only. */
 function withCallerName(item: { readonly caller: { readonly name: string } }): object {
   return { ...item, caller: item.caller.name };
 }
@@ -205,7 +205,7 @@ export const callsLs = queryListing({
   page: ({ delivery }) => delivery.commands,
 });
 
-/** Finds calls by an id, an end of one, or a trace id. */
+/** Finds calls by an id, the end of an id, or a trace id. */
 export const callsFind: RunVerb = async (run) => {
   const { relay, args, flags, io, output } = run;
   const page = await matchesOf(relay, args[0] ?? '', flags['cursor']);
@@ -215,7 +215,10 @@ export const callsFind: RunVerb = async (run) => {
   sayWhatIsMissing(run, { completeness });
 };
 
-/** Reads pages of matches until one has a call, because a page of the relay may be empty. Throws if there is none. */
+/**
+ * Reads pages of matches until one has a call, because a page may be empty although more follow. Throws if no call
+ * matches.
+ */
 async function matchesOf(relay: OperatorRelay, id_or_trace: string, cursor?: string) {
   for (let after = cursor; ;) {
     const { findCommands } = await relay.query(FindCommandsDocument, { id_or_trace, cursor: after });
@@ -226,7 +229,10 @@ async function matchesOf(relay: OperatorRelay, id_or_trace: string, cursor?: str
   }
 }
 
-/** Reads the address of a call. A text without a slash is an id, an end of one, or a trace, of one call. */
+/**
+ * Reads the address of a call. A text without a slash is an id, the end of an id, or a trace id; it must match exactly
+ * one call.
+ */
 async function addressOf(relay: OperatorRelay, text: string): Promise<Ids> {
   if (text === '' || text.includes('/')) return readAddress(text, 3);
   const [only, ...others] = (await matchesOf(relay, text)).items;
@@ -234,7 +240,7 @@ async function addressOf(relay: OperatorRelay, text: string): Promise<Ids> {
   return [only.user_id, only.client_id, only.command_id];
 }
 
-/** Shows calls that failed in groups, the largest groups first. */
+/** Shows groups of failed calls, the largest groups first. */
 export const callsFailures: RunVerb = async (run) => {
   const { relay, flags, lists, io, output, clock } = run;
   const by = lists['by']?.map((word) => readWord('FailureKey', word)) ?? ['action', 'code'];
@@ -266,7 +272,7 @@ export const callsFailures: RunVerb = async (run) => {
   sayWhatIsMissing(run, { completeness: failures.completeness });
 };
 
-/** The members of a group that show each key. */
+/** The members of a group by which each key is shown. */
 const GROUP_MEMBERS = {
   action: ['action'],
   code: ['code'],
@@ -363,7 +369,7 @@ export const callsReveal: RunVerb = async ({ relay, args, io, output, flags }) =
   if ((subject === 'message') !== (message_id !== undefined))
     throw usageFailure('--message: names the message of the subject message, and of no other');
   const of = subject === 'message' ? { message_id } : { client_id, command_id };
-  // The audit has a row for each reveal, so a request whose connection breaks is not sent again.
+  // Each reveal makes an audit row, so a request whose connection broke is not repeated.
   const variables = { user_id, subject, reason, ...of };
   const { revealPayload } = await relay.query(RevealPayloadDocument, variables, { repeatable: false });
   if (subject === 'command_result' && 'code' in revealPayload && revealPayload.code === 'not_found')
@@ -371,7 +377,7 @@ export const callsReveal: RunVerb = async ({ relay, args, io, output, flags }) =
   io.print(objectText(accepted(revealPayload), output, { id: ['digest'] }));
 };
 
-/** Returns the failure for a call whose result cannot be revealed, which says why there is none. */
+/** Returns the error for a call whose result cannot be revealed. Its message says why there is no result. */
 async function withoutResult(relay: OperatorRelay, ids: Ids): Promise<OperatorFailure> {
   const call = await recordOf(relay, ids);
   if (call === null) return notFound('There is no record of this command.');

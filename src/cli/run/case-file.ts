@@ -1,4 +1,4 @@
-/** Writes the case file of a call as text. */
+/** Formats everything that is known about one call (its case file) as text. */
 import type { GetCallQuery } from '../../../generated/cli.ts';
 import { visibleLine, reasonText } from '../../protocol/visible-text.ts';
 import { durationText } from '../amounts.ts';
@@ -7,7 +7,7 @@ import { alignedText, cellOf } from '../columns.ts';
 export type CaseFile = NonNullable<GetCallQuery['command']>;
 type Delivery = NonNullable<CaseFile['delivery']>;
 
-/** Returns the case file as text for a person. Each text that a client chose is on one line. */
+/** Returns the case file as text for people. A text that a client chose never spans several lines. */
 export function caseFileText(call: CaseFile): string {
   const { user_id, client_id, command_id, action, delivery } = call;
   const head = [`${action} of ${user_id}/${client_id}, call ${command_id}`, ...endOf(call)].map(visibleLine);
@@ -21,7 +21,7 @@ export function caseFileText(call: CaseFile): string {
   return parts.join('\n');
 }
 
-/** Returns sentences about how the call ended, or that it has not. */
+/** Returns sentences that say how the call ended, or that it has not ended. */
 function endOf({ client_id, outcome, error, delivery }: CaseFile): readonly string[] {
   const after = delivery?.duration_ms == null ? '' : ` after ${durationText(delivery.duration_ms)}`;
   if (outcome === null) return [delivery ? notEnded(client_id, delivery) : 'Not ended.'];
@@ -46,7 +46,10 @@ function timelineText(call: CaseFile, delivery: Delivery): string {
   return `What is proven (${day}, UTC)\n${alignedText(lines)}`;
 }
 
-/** Returns the entries in the order of their times. One that is not proven has no time, and stays among the stages. */
+/**
+ * Returns the entries in the order of their times. An entry that is not proven has no time, and stays at its place
+ * among the stages.
+ */
 function entriesOf(call: CaseFile, delivery: Delivery): readonly Entry[] {
   const late = call.history.items.filter(({ kind }) => kind === 'late_result');
   const asked =
@@ -135,7 +138,7 @@ function beforeAgain({ action }: CaseFile): string {
   return `${visibleLine(`A new call has a new id, so ${action} may then run twice.`)}\n`;
 }
 
-/** Returns the time of day in UTC, with the date if it is another day. */
+/** Returns the time of day in UTC, with the date in front if it is not `day`. */
 function timeOn(day: string, at: string): string {
   return at.startsWith(day) ? at.slice(11, 23) : `${at.slice(0, 10)} ${at.slice(11, 23)}`;
 }

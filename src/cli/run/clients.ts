@@ -1,4 +1,4 @@
-/** Runs the verbs about clients, users, advertised actions, reported places and sites. */
+/** Runs the verbs about clients, users, advertised actions, contexts, windows and sites. */
 import {
   ConnectionActionsDocument,
   DisconnectClientDocument,
@@ -80,7 +80,7 @@ export const clientsDisconnect: RunVerb = async (run) => {
   const [user_id, client_id] = readAddress(args[0] ?? '', 2);
   await confirmed(run, `Closing the link of ${user_id}/${client_id}`, client_id);
   const variables = { user_id, client_id, reason: flags['reason'] };
-  // A repeated request might close the new link of a client that has reconnected.
+  // Not repeated after a broken connection: a second request could close the new link of a client that has reconnected.
   const { disconnectClient } = await relay.query(DisconnectClientDocument, variables, { repeatable: false });
   io.print(objectText(accepted(disconnectClient), output, { id: CLIENT_ID.map((name) => `connection.${name}`) }));
 };

@@ -1,4 +1,4 @@
-/** Runs the verb `conformance`: checks an author's own client against PROTOCOL.md, and starts it if asked to. */
+/** Runs the verb `conformance`, which checks an author's own client against PROTOCOL.md. */
 import { spawn } from 'node:child_process';
 import { randomId } from '../../clients/link/ids.ts';
 import type { Clock } from '../../clients/link/platform.ts';
@@ -9,14 +9,17 @@ import type { RunVerb } from '../verb.ts';
 import { COMMAND_CLAIMS, type ConformanceClaim } from '../conformance/claims-commands.ts';
 import { ENDING_CLAIMS, FRAMES_CLAIM, HOLD_MS, OPENING_CLAIMS, returnClaims } from '../conformance/claims-links.ts';
 
-/** The action that the client offers for this check, unless `--action` names another. */
+/** The action with which a client is checked, unless `--action` names another one. */
 const ACTION = 'conformance.echo';
 const WITHIN_MS = 5_000;
-/** How long a program may take until its first hello; compilers and virtual machines take their time. */
+/**
+ * How long the client's program may take until its first hello, in milliseconds. Compilers and virtual machines take
+ * long to start.
+ */
 const START_MS = 60_000;
-/** How long to wait for a client that the author starts. */
+/** How long to wait for a client that the author starts by hand, in milliseconds. */
 const AUTHOR_MS = 600_000;
-/** How much of the client's output is shown when something fails, in characters. */
+/** How much of the end of the client's output is shown if a claim fails, in characters. */
 const TAIL_CHARS = 2_000;
 
 export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stopped }) => {
@@ -59,7 +62,7 @@ export const conformance: RunVerb = async ({ io, clock, args, flags, lists, stop
   return ok ? EXIT.done : EXIT.failed;
 };
 
-/** Throws the error again, with advice if the port is taken. */
+/** Throws the error again. If the port is taken, adds advice. */
 function explain(error: unknown): never {
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
     throw new OperatorFailure(
@@ -95,12 +98,12 @@ ${command.length > 0 ? `Both are in the environment of: ${command.join(' ')}` : 
 `;
 }
 
-// Starts the client under test as a program of its own.
+// Starts the client under test in a process of its own.
 
 type ProgramOptions = {
-  /** The variables of the program, among them RELAY and TOKEN. */
+  /** The environment variables of the program, including RELAY and TOKEN. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Receives what the program prints, and why it could not be started. */
+  /** Receives the program's output, and the reason if it could not be started. */
   readonly printed: (text: string) => void;
   /** Called when the program has ended. */
   readonly changed: () => void;
@@ -121,7 +124,7 @@ function startProgram(
   child.on('error', ({ message }) => (printed(`${message}\n`), end()));
   child.on('exit', end);
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => printed(String(text)));
-  // The whole group, because a wrapper such as npx or a shell does not pass signals on.
+  // Signals go to the whole process group, because a wrapper such as npx or a shell does not pass them on.
   const signal = (name: NodeJS.Signals): void => {
     if (ended || child.pid === undefined) return;
     process.kill(-child.pid, name);
@@ -158,8 +161,8 @@ function summary(results: readonly ClaimResult[]): string {
 }
 
 /**
- * The result of a claim. `unused`: the client does not have an optional feature. `left_out`: it fails, and the author
- * asked not to count it. `not_run`: it cannot be judged; `why` says what is missing.
+ * The result of a claim. `unused`: the client does not have this optional feature. `left_out`: the claim fails, but the
+ * author excluded it. `not_run`: the claim could not be judged; `why` says why not.
  */
 export type ClaimResult = Pick<ConformanceClaim, 'name' | 'section' | 'says'> & {
   readonly optional: boolean;
@@ -175,14 +178,14 @@ type CheckOptions = {
   readonly port: number;
   readonly token: string;
   readonly action: string;
-  /** How long each answer of the client may take, in milliseconds. */
+  /** The time limit of each answer of the client, in milliseconds. */
   readonly withinMs: number;
   /** How long to wait for the client's first hello, in milliseconds. */
   readonly connectWithinMs: number;
   readonly start: StartProgram | null;
-  /** Ends the check when it is aborted. */
+  /** A signal that ends the check when it is aborted. */
   readonly stopped: AbortSignal;
-  /** The names of claims that do not count. */
+  /** The names of the claims that the author excluded. */
   readonly leftOut: readonly string[];
   /** Called with the address of the endpoint, before the client starts. */
   readonly onListening: (url: string) => void;
@@ -195,8 +198,8 @@ export function allClaims(): readonly ConformanceClaim[] {
 }
 
 /**
- * Opens an endpoint on 127.0.0.1 that acts as the relay, starts the client or waits for it, and checks each claim.
- * Resolves with whether a client connected. Rejects if the port is taken, or with the reason of `stopped`.
+ * Opens an endpoint on 127.0.0.1 that acts as the relay, starts the client or waits for it, and checks all claims.
+ * Resolves with whether a client has connected. Rejects if the port is taken, and with the reason of `stopped`.
  */
 export async function checkClient(options: CheckOptions): Promise<boolean> {
   await using peer = await Peer.open(options);

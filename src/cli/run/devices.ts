@@ -1,4 +1,4 @@
-/** Runs the verbs about devices: which are enrolled, and whether one that shows a code shall be. */
+/** Runs the verbs about devices: listing, confirming, denying, renaming and removing them. */
 import { confirmed, readAddress } from '../arguments.ts';
 import { EXIT } from '../exit-codes.ts';
 import { listing } from '../listing.ts';
@@ -12,7 +12,7 @@ const DEVICE = {
 
 export const devicesLs = listing('/devices', DEVICE, ({ flags }) => ({ user_id: flags['userId'] }));
 
-/** Shows what the device with a code says of itself, asks, and confirms it. */
+/** Shows what the device with a code says about itself, asks the operator, and confirms the device. */
 export const devicesConfirm: RunVerb = async (run) => {
   const { args, flags, io, output, relay } = run;
   const [code = ''] = args;
@@ -38,7 +38,9 @@ export const devicesRename: RunVerb = async ({ args, io, output, relay }) => {
   io.print(objectText(renamed, output, DEVICE));
 };
 
-/** Removes a device. Exits with 1 if a node has not answered: it may still accept its token. */
+/**
+ * Removes a device. If a node has not answered, exits with 1, because that node may still accept the device's token.
+ */
 export const devicesRm: RunVerb = async (run) => {
   const { args, flags, io, output, relay } = run;
   const [userId, clientId] = readAddress(args[0] ?? '', 2);

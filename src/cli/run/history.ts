@@ -1,4 +1,4 @@
-/** Runs the verbs about what the relay retains: streams, messages and the audit. */
+/** Runs the verbs about streams, messages and the audit. */
 import {
   FollowMessagesDocument,
   ListAuditDocument,
@@ -18,7 +18,7 @@ const MESSAGES = {
 };
 const LAST = 10;
 const POLL_MS = 1000;
-/** The number of messages on one page. A page of more would exceed the relay's limit of cost for one operation. */
+/** The number of messages on one page. A larger page would exceed the relay's cost limit for one operation. */
 const PAGE = 500;
 
 export const streamsLs = queryListing({
@@ -43,8 +43,8 @@ export const messagesLs = queryListing({
 });
 
 /**
- * Prints the last messages, and then each new one. There is no subscription to messages, so this verb reads on from the
- * end of the last page: at once after a full page, otherwise after a second.
+ * Prints the last messages, and then each new one. There is no subscription to messages, so this verb reads the next
+ * page repeatedly: at once after a full page, and after a second otherwise.
  */
 export const messagesTail: RunVerb = async (run) => {
   const { flags, relay, stopped } = run;
@@ -69,7 +69,10 @@ export const messagesTail: RunVerb = async (run) => {
   }
 };
 
-/** Returns the time a millisecond earlier: the bounds of a query are exclusive, and messages may have the same time. */
+/**
+ * Returns the time one millisecond earlier. The bounds of a query are exclusive, and several messages may have the same
+ * time.
+ */
 function justBefore(time: string): string {
   return new Date(Date.parse(time) - 1).toISOString();
 }
@@ -80,7 +83,7 @@ function kindsOf({ lists }: OperatorRun) {
 
 type AuditRow = ListAuditQuery['auditEvents']['items'][number];
 
-/** Returns what an act concerned: what was revealed or read, who was disconnected, what was cancelled or drained. */
+/** Returns the object of an action: whom it disconnected, or what it revealed, read, cancelled or drained. */
 function subjectOf({ action, subject }: AuditRow): string {
   const { user_id, client_id, instance_id, command_id, message_id, stream, node_id, view } = subject;
   const address = [user_id, client_id, command_id].filter((part) => part !== null).join('/');

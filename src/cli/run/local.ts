@@ -1,6 +1,6 @@
 /**
- * Runs the verbs that ask no relay: those of `context`, which manage the relays of an operator, and `completion`, which
- * prints the completion script of a shell.
+ * Runs the verbs that need no relay: `context`, which manages an operator's relays, and `completion`, which prints a
+ * completion script for a shell.
  */
 import { readContexts, writeContexts, type ContextsFile, type RelayContext } from '../contexts-file.ts';
 import { contextNamed } from '../relay-settings.ts';
@@ -13,7 +13,7 @@ import { listText, objectText } from '../output.ts';
 const COLUMNS = { shown: ['name', 'current', 'url', 'token_from'], id: ['name'] };
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** Adds or replaces a context. It becomes the current one if there is none. */
+/** Adds or replaces a context. If there is no current context, it becomes the current one. */
 export const contextAdd: RunVerb = async (run) => {
   const { args, io } = run;
   const [name = '', url = ''] = args;
@@ -79,7 +79,7 @@ export const contextRm: RunVerb = async ({ args, io }) => {
   await writeContexts(io.env, { contexts, current: kept(file.current), previous: kept(file.previous) });
 };
 
-/** Returns a context without its token and its token command, which may hold a secret. */
+/** Returns a context for display, without its token and its token command, which may contain a secret. */
 function shown(name: string, { url, token_command, token_file, token }: RelayContext, current: string | null) {
   const source = [
     ...(token_command === undefined ? [] : ['command']),
@@ -89,7 +89,10 @@ function shown(name: string, { url, token_command, token_file, token }: RelayCon
   return { name, current: name === current, url, token_from: source[0] ?? 'CALLBOARD_TOKEN' };
 }
 
-/** The hidden command that the scripts run. Its arguments are the words of the line; it prints a proposal a line. */
+/**
+ * The hidden command that the completion scripts run. Its arguments are the words of the line. It prints one proposal
+ * per line.
+ */
 const COMPLETE = '__complete';
 
 const BASH = `# bash completion of callboard. Install: callboard completion bash > ~/.local/share/bash-completion/completions/callboard

@@ -1,7 +1,7 @@
 /**
- * Runs the verb `mcp`: an MCP server on standard input and output, for hosts that start one as a program. It passes
- * each message to the relay's endpoint and prints the answers. The relay does everything else. While the relay is away
- * messages wait for it, and a host that begins is answered here: hosts give up a server that does not answer at once.
+ * Runs the verb `mcp`: an MCP server on standard input and output that passes all messages to the relay's endpoint
+ * `/mcp`. While the relay cannot be reached, messages wait. Only a host's first message is answered here after a while,
+ * because hosts give up servers that do not answer.
  */
 import { createInterface } from 'node:readline';
 import { createSseParser } from '../../clients/site/sse.ts';
@@ -16,27 +16,32 @@ import { messageOf } from '../io.ts';
 import type { RunVerb } from '../verb.ts';
 import { withinTime } from '../relay.ts';
 
-/** The largest message of an answer, in characters. */
+/** The longest message in an answer, in characters. */
 const MESSAGE_CHARS = 4 * 1024 * 1024;
-/** The error code of JSON-RPC for a message that was not answered. */
+/** The JSON-RPC error code for a message that got no answer. */
 const NOT_ANSWERED = -32_000;
-/** The error code of JSON-RPC for a line that is no message. */
+/** The JSON-RPC error code for a line that is not a message. */
 const NO_MESSAGE = -32_700;
 const VERSION_META = 'io.modelcontextprotocol/protocolVersion';
 const INFO_META = 'io.modelcontextprotocol/serverInfo';
 
-/** How long a message waits for a relay that cannot be reached, unless its call says how long it may take. */
+/**
+ * How long a message waits for a relay that cannot be reached, in milliseconds, unless its call has a time limit of its
+ * own.
+ */
 const AWAY_MS = 30_000;
-/** The longest such wait, which ends before common hosts give up. */
+/** The longest such wait, in milliseconds. It is shorter than common hosts wait. */
 const AWAY_MAX_MS = 45_000;
-/** How long the first message of a host waits before it is answered here. */
+/** How long a host's first message waits for the relay before it is answered here, in milliseconds. */
 const BEGIN_MS = 3_000;
 const PAUSE = { baseMs: 200, capMs: 2_000, random: () => 1 };
-/** The errors of a connection over which nothing was sent. */
+/** The error codes of connections over which nothing was sent. */
 const UNREACHED: ReadonlySet<unknown> = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
 ]);
-/** The versions of the protocol with a handshake that the relay knows, newest first, and the one without. */
+/**
+ * The protocol versions with a handshake that the relay supports, newest first, and the version without one (MODERN).
+ */
 const HANDSHAKES = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'];
 const MODERN = '2026-07-28';
 
@@ -47,7 +52,8 @@ export const mcp: RunVerb = async ({ io, clock, relay, flags, stopped }) => {
   const choice = readToolChoice(tools, prefix);
   if (typeof choice === 'string') throw usageFailure(`--${choice}`);
   const { url, token } = await relay.settings();
-  // A host shows what a program prints on standard error, so a missing token is complained about before it begins.
+  // The token is checked first, so that an error about it is printed before the host begins. Hosts show what a program
+  // prints to standard error.
   await token();
   const query = new URLSearchParams({ ...(tools !== undefined && { tools }), ...(prefix !== undefined && { prefix }) });
   const at = `${trimUrl(url)}/mcp${query.size > 0 ? `?${query}` : ''}`;
@@ -66,23 +72,29 @@ type PumpOptions = {
   readonly stopped: AbortSignal;
 };
 
-/** Passes messages on, each as it arrives. A host that cancels a request closes the request to the relay. */
+/**
+ * Creates the function that passes messages to the relay, each as it arrives. If the host cancels a request, its HTTP
+ * request to the relay is closed.
+ */
 export function createPump({ url, token, clock, print, stopped }: PumpOptions) {
   const send = withinTime(clock);
   const running = new Map<unknown, AbortController>();
   const pending = new Set<Promise<void>>();
   let version: string | null = null;
   let session: string | null = null;
-  /** The handshake that was answered here. The relay has to get it before any other message, for the session. */
+  /**
+   * The handshake that was answered here. The relay must get it before any other message, because it begins the
+   * session.
+   */
   let owed: string | null = null;
   let paying: Promise<void> | null = null;
 
-  /** Prints a message as it arrived, so that numbers keep their digits. */
+  /** Prints a message with its original text, so that numbers keep their digits. */
   const answered = (text: string): void => {
     const message = parsed(text);
     if (!isRecord(message)) return;
     const { result } = message;
-    // The answer to `initialize` says which version later messages are of.
+    // The answer to `initialize` contains the protocol version of all later messages.
     if (isRecord(result) && typeof result['protocolVersion'] === 'string') version = result['protocolVersion'];
     print(`${inOneLine(text)}\n`);
   };
@@ -110,7 +122,7 @@ export function createPump({ url, token, clock, print, stopped }: PumpOptions) {
     answered(text);
   };
 
-  /** Does `reach` again as long as the relay cannot be reached, for `withinMs` at most. */
+  /** Calls `reach` again while the relay cannot be reached, for at most `withinMs`. */
   const reaching = async (withinMs: number, signal: AbortSignal, reach: () => Promise<void>): Promise<void> => {
     const end = elapsed(clock) + withinMs;
     for (let attempt = 0; ; attempt++) {
@@ -124,7 +136,7 @@ export function createPump({ url, token, clock, print, stopped }: PumpOptions) {
     }
   };
 
-  /** Gives the relay the handshake that it has not seen. Messages that wait for it share one request. */
+  /** Sends the relay the handshake that was answered here. All messages that wait for this share one request. */
   const pay = (line: string): Promise<void> => {
     const message = parsed(line);
     paying ??= post(isRecord(message) ? message : {}, line, { signal: stopped, answered: () => {} })
@@ -168,7 +180,8 @@ export function createPump({ url, token, clock, print, stopped }: PumpOptions) {
       }
       const { method, params } = message;
       const cancelled = method === 'notifications/cancelled' && isRecord(params) ? params['requestId'] : undefined;
-      // The relay learns of it first: a request that is only closed may have been cut by the network.
+      // The relay gets the cancellation before the request is closed, because a closed request alone could be a network
+      // failure.
       const passed = pass(message, line)
         .then(() => running.get(cancelled)?.abort())
         .finally(() => pending.delete(passed));
@@ -180,7 +193,7 @@ export function createPump({ url, token, clock, print, stopped }: PumpOptions) {
 
 type Posting = { readonly signal: AbortSignal; readonly answered: (text: string) => void };
 
-/** Returns what a host that begins is answered while the relay is away; null for every other message. */
+/** Returns the answer to a host's first message while the relay cannot be reached; null for any other message. */
 function beginning({ method, params }: Message): object | null {
   const capabilities = { tools: { listChanged: true } };
   const serverInfo = { name: 'callboard', version: VERSION };
@@ -193,20 +206,23 @@ function beginning({ method, params }: Message): object | null {
   return { protocolVersion: HANDSHAKES.find((one) => one === asked) ?? HANDSHAKES[0], capabilities, serverInfo };
 }
 
-/** Returns how long a message waits for the relay: a call for no longer than its client may take. */
+/** Returns how long a message waits for the relay. A call waits no longer than its own time limit. */
 function patienceOf({ params }: Message): number {
   const args = isRecord(params) ? params['arguments'] : undefined;
   const given = isRecord(args) ? (args['callboard_respond_within_ms'] ?? args['respond_within_ms']) : undefined;
   return typeof given === 'number' && given > 0 ? Math.min(given, AWAY_MAX_MS) : AWAY_MS;
 }
 
-/** Whether a request failed before anything of it was sent, so that the relay did nothing. */
+/** Whether a request failed before any of it was sent, so that the relay has done nothing. */
 function isUnreached(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : null;
   return isRecord(cause) && UNREACHED.has(cause['code']);
 }
 
-/** Returns the headers that repeat parts of a message, for proxies. Old messages name no version. */
+/**
+ * Returns the headers that repeat parts of a message, which proxies may use. Messages of older versions do not contain
+ * the version.
+ */
 function headersOf({ method, params }: Message, version: string | null): Record<string, string> {
   const { _meta: meta, name, uri } = isRecord(params) ? params : {};
   const own = isRecord(meta) ? meta[VERSION_META] : undefined;
@@ -224,7 +240,7 @@ async function printEvents(body: ReadableStream<Uint8Array>, answered: (text: st
   for await (const chunk of body) for (const { data } of parser.push(chunk)) answered(data);
 }
 
-/** Returns a message that says that a request has failed. `id`: null if the request could not be read. */
+/** Returns a message that says that a request failed. `id`: null if the request could not be parsed. */
 function failed(id: unknown, code: number, message: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 }
@@ -237,7 +253,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Returns the failure for an answer that is a problem document of the relay. */
+/** Makes the error for an answer that is a problem document of the relay. */
 function problemOf(status: number, { code, detail }: Message): OperatorFailure {
   const words = typeof detail === 'string' ? detail : `HTTP ${status}`;
   return new OperatorFailure(EXIT.failed, String(code), `${typeof code === 'string' ? `${code}: ` : ''}${words}`);

@@ -1,4 +1,4 @@
-/** Runs the verbs about pauses: pause, resume, and the list. */
+/** Runs the verbs about pauses: setting, ending and listing them. */
 import { readMs, readTime } from '../amounts.ts';
 import { usageFailure } from '../exit-codes.ts';
 import { listing } from '../listing.ts';
@@ -24,7 +24,7 @@ export const pause: RunVerb = async (run) => {
   io.print(objectText(receipt, output, { id: PAUSE_ID }));
 };
 
-/** Returns the time in `--until`, or the one that `--for` leads to. */
+/** Returns the end of a pause: the time in `--until`, or the present time plus the duration in `--for`. */
 function untilOf({ flags, clock }: OperatorRun): string | undefined {
   const { until, for: duration } = flags;
   if (duration === undefined) return readTime(until, '--until', clock);

@@ -1,4 +1,7 @@
-/** Runs the verbs about a policy file: its check, and the calls of the last hour that it would refuse. */
+/**
+ * Runs the verbs about a policy file: `policy check` checks it, and `policy diff` lists recent calls that it would
+ * refuse.
+ */
 import { readFile } from 'node:fs/promises';
 import { hash } from 'node:crypto';
 import { ListDeliveryCommandsDocument, type ListDeliveryCommandsQuery } from '../../../generated/cli.ts';
@@ -17,7 +20,7 @@ import type { OperatorRun, RunVerb } from '../verb.ts';
 
 const sha256 = (text: string): string => hash('sha256', text, 'base64url');
 
-/** Reads a policy file. Throws OperatorFailure with every fault in it. */
+/** Reads a policy file. Throws OperatorFailure with all faults in it. */
 async function readPolicyFile({ args }: OperatorRun): Promise<PolicyFile> {
   const [path = ''] = args;
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -30,7 +33,7 @@ async function readPolicyFile({ args }: OperatorRun): Promise<PolicyFile> {
   );
 }
 
-/** Prints what a policy file holds, and the digest that nodes report when they run it. */
+/** Prints a summary of a policy file, and the digest that nodes report when they run it. */
 export const policyCheck: RunVerb = async (run) => {
   const file = await readPolicyFile(run);
   const { rules, scopes, rates = [], userCapacity } = file;
@@ -46,20 +49,20 @@ export const policyCheck: RunVerb = async (run) => {
   run.io.complain(SCOPES_MOVE_NOBODY);
 };
 
-/** No relay says which scopes it runs, so the files are compared by people. */
+/** A text for the operator, who must compare the scopes, because no relay reports which scopes it runs. */
 const SCOPES_MOVE_NOBODY =
   'A running relay takes a file whose scopes have the ids and members that it runs: `policy check` prints the same scope_map for both files. Others take a restart, or another NAMESPACE if the store divides users by scope (STORE=owned, PARTITIONS above 1).\n';
 
 const HOUR = '1h';
 const PAGE_ROWS = 500;
-/** The most calls that are read. The newest count. */
+/** The most calls that are read: the newest ones. */
 const CALLS_MAX = 100_000;
 
 type Row = ListDeliveryCommandsQuery['delivery']['commands']['items'][number];
 
-/** The calls of one caller of one action that a policy decides alike. */
+/** The calls of one caller with one action about which the policy decides in the same way. */
 type Difference = {
-  /** `may_refuse`: the policy decides by other scopes of the token, which no record has. */
+  /** `may_refuse`: the decision depends on other scopes of the token, which records do not contain. */
   readonly verdict: 'refuse' | 'may_refuse' | 'rate_limited';
   readonly by: string;
   readonly caller_kind: string;
@@ -76,8 +79,8 @@ const COLUMNS = {
 };
 
 /**
- * Prints the recorded calls that a policy file would refuse. A record exists only for a call that was admitted, so calls
- * that the file would newly allow are not among them.
+ * Prints the recorded calls that a policy file would refuse. Only admitted calls have records, so calls that the file
+ * would newly permit cannot be shown.
  */
 export const policyDiff: RunVerb = async (run) => {
   const file = await readPolicyFile(run);
@@ -113,7 +116,7 @@ async function readCalls({ relay, flags, clock }: OperatorRun) {
 function differencesOf(rows: readonly Row[], policy: Policy): readonly Difference[] {
   const groups = new Map<string, Difference>();
   const buckets = new Map<string, ReplayedBucket>();
-  // Buckets fill with time, so the oldest call comes first.
+  // Buckets are refilled as time passes, so the calls are replayed from the oldest to the newest.
   for (const row of rows.toReversed()) {
     const found = decideRow(row, policy, buckets);
     if (found === null) continue;
@@ -137,14 +140,14 @@ function decideRow(
   if (verdict !== 'pass') return { verdict: verdict === 'refuse' ? 'refuse' : 'may_refuse', by: rules.join(', ') };
   const rate = rateOfRecorded(policy, call);
   if (rate === null) return null;
-  // Whoever calls a client of a user, and is no administrator, calls in that user's name.
+  // A caller who is not an administrator acts in the name of the client's user.
   const key = JSON.stringify(call.kind === 'admin' ? [rate.rule, row.caller.name] : [rate.rule, null, row.user_id]);
   const bucket = buckets.get(key) ?? new ReplayedBucket(rate);
   buckets.set(key, bucket);
   return bucket.takeAt(Date.parse(row.admitted_at)) ? null : { verdict: 'rate_limited', by: rate.rule };
 }
 
-/** The bucket of a caller, which calls that were recorded take from at the time of their admission. */
+/** The rate bucket of a caller. Recorded calls take tokens from it at the times of their admission. */
 class ReplayedBucket {
   readonly #bucket: TokenBucket;
   #at = 0;
@@ -153,7 +156,7 @@ class ReplayedBucket {
     this.#bucket = new TokenBucket({ monotonic: () => this.#at }, rate);
   }
 
-  /** Whether a call at this time, in epoch milliseconds, gets a token. Times must not go back. */
+  /** Whether a call at this time (epoch milliseconds) gets a token. Call it with ascending times. */
   takeAt(at: number): boolean {
     this.#at = at;
     return this.#bucket.take() === 0;

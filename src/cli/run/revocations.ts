@@ -1,4 +1,4 @@
-/** Runs the verbs that revoke tokens and list what is revoked. */
+/** Runs the verbs that revoke tokens and list revocations. */
 import { confirmed } from '../arguments.ts';
 import { EXIT } from '../exit-codes.ts';
 import { objectText } from '../output.ts';
@@ -6,7 +6,7 @@ import { listing } from '../listing.ts';
 import { readTime } from '../amounts.ts';
 import type { RunVerb } from '../verb.ts';
 
-/** Revokes tokens. Exits with 1 if a node has not answered: it may still accept them. */
+/** Revokes tokens. If a node has not answered, exits with 1, because that node may still accept the tokens. */
 export const revoke: RunVerb = async (run) => {
   const { flags, io, output, relay, clock } = run;
   const { userId: user_id, clientId: client_id, tokenId: token_id, reason = '' } = flags;

@@ -28,16 +28,17 @@ export const status: RunVerb = async ({ relay, io, output }) => {
   return EXIT.failed;
 };
 
-// Reads the state of the deployment for `status`, `top` and `doctor`: figures, and what needs a person's attention.
+// Reads the state of the deployment for `status`, `top` and `doctor`: figures, and problems that need a person's
+// attention.
 
 const WINDOW_SECONDS = 60;
 const SERIES = ['commands_ended', 'command_p50', 'command_p99'];
-/** The age from which a waiting caller needs attention, in milliseconds: half of what callers may wait. */
+/** A caller that waits longer than this needs attention, in milliseconds: half of the longest wait. */
 const LONG_WAIT_MS = 300_000;
 
 type DeploymentReport = ReturnType<typeof reportOf>;
 
-/** Reads the state of the deployment from the relay. Administrators only. Throws OperatorFailure. */
+/** Reads the state of the deployment from the relay. For administrators only. Throws OperatorFailure. */
 async function readReport(relay: OperatorRelay): Promise<DeploymentReport> {
   const variables = { series: SERIES, window_seconds: WINDOW_SECONDS, step_seconds: WINDOW_SECONDS };
   return reportOf(await relay.query(GetStatusDocument, variables));
@@ -61,25 +62,25 @@ function reportOf(status: GetStatusQuery) {
     /** The number of commands that ended per second, averaged over the last minute. */
     calls_per_second: rounded(sum(Object.values(ends)) / WINDOW_SECONDS, 2),
     ended_last_minute: ends,
-    /** The median duration in the last minute; null if no command ended in it. */
+    /** The median duration in the last minute, in milliseconds; null if no command ended. */
     p50_ms: quantileOf(series.items, 'command_p50'),
     p99_ms: quantileOf(series.items, 'command_p99'),
     waits: waits.count,
     oldest_wait_ms: oldest?.age_ms ?? null,
     oldest_wait: oldest ? addressOf(oldest) : null,
-    /** What a person should look at; empty if all is well. */
+    /** The problems that a person should look at; empty if there are none. */
     needs_attention: [...nodeFaults(status), ...deliveryFaults(status)],
   };
 }
 
-/** Returns the nodes that report, by the version that each runs; a node of an old version does not report its own. */
+/** Returns the nodes that report, grouped by version. A node of an old version does not report its version. */
 function versionsOf(nodes: readonly DispatcherNodeReportFragment[]): Readonly<Record<string, readonly string[]>> {
   const reporting = nodes.filter(({ stale }) => !stale);
   const byVersion = Map.groupBy(reporting, ({ version }) => version ?? 'not reported');
   return Object.fromEntries([...byVersion].map(([version, some]) => [version, some.map(({ node_id }) => node_id)]));
 }
 
-/** Says which nodes run which version; null if all run the same one. */
+/** Says which nodes run which version; null if all nodes run the same version. */
 function versionsText({ versions }: DeploymentReport): string | null {
   const entries = Object.entries(versions);
   if (entries.length < 2) return null;
@@ -92,7 +93,7 @@ function addressOf({ user_id, client_id, command_id }: CallIds): string {
   return `${user_id}/${client_id}/${command_id}`;
 }
 
-/** Returns the report as lines for a person. Of the faults, the lines have only the number. */
+/** Returns the report as lines for people, with only the number of problems. */
 function statusText(report: DeploymentReport): string {
   const { label, version, mode, node_id, needs_attention: faults } = report;
   const versions = versionsText(report);
@@ -213,7 +214,7 @@ function headText(report: DeploymentReport): string {
   return `${statusText(report)}${faults.join('')}`;
 }
 
-/** Returns the clients that come first in the order that `sort` names, at most ROWS. */
+/** Returns the first clients in the order that `sort` names, at most ROWS. */
 function busiest({ connections, pendingRpcs }: GetBusyClientsQuery, sort: string): readonly OutputRow[] {
   const waits = new Map<string, number>();
   for (const { user_id, client_id, age_ms } of pendingRpcs.items) {
@@ -239,7 +240,7 @@ export const nodesLs = listing<DispatcherNodeReportFragment>('/delivery/nodes', 
   row: (node) => ({ ...node, ...processFacts(node) }),
 });
 
-/** Returns the figures of the node's process in words, as they were at its last report; null: it did not report them. */
+/** Returns the figures of a node's process from its last report, as texts; null if it did not report them. */
 function processFacts({ started_at, updated_at, memory_bytes, event_loop_delay_ms }: DispatcherNodeReportFragment) {
   return {
     up: started_at === null ? null : durationText(Date.parse(updated_at) - Date.parse(started_at)),
@@ -263,10 +264,13 @@ export const nodesDrain: RunVerb = async (run) => {
 
 type Check = { readonly check: string; readonly verdict: 'ok' | 'warning' | 'fault'; readonly detail: string };
 
-/** The remaining lifetime of a token below which `doctor` warns, in milliseconds. */
+/** If a token expires sooner than this, `doctor` warns. In milliseconds. */
 const EXPIRES_SOON_MS = 600_000;
 
-/** Runs checks, each of which needs those before it. The first failure ends the run and gives its exit code. */
+/**
+ * Runs checks in order, because each depends on those before it. The first failure ends the run and determines the exit
+ * code.
+ */
 export const doctor: RunVerb = async (run) => {
   const checks: Check[] = [];
   let exit: ExitCode = EXIT.done;
@@ -315,7 +319,7 @@ async function* checksOf({ relay, io, clock }: OperatorRun): AsyncGenerator<Chec
   if (differing !== null) yield { check: 'versions of the nodes', verdict: 'warning', detail: `they ${differing}` };
 }
 
-/** Whether the token would travel in plain HTTP to another machine, where others could read it on the way. */
+/** Whether the token would be sent over plain HTTP to another machine, so that others could read it. */
 function isExposed(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !['127.0.0.1', '[::1]', 'localhost'].includes(hostname);

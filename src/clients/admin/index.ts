@@ -1,6 +1,6 @@
 /**
  * Exports `callboard/admin`, with which programs in browsers and Node read a relay's state and carry out an operator's
- * actions. Needs only `fetch`. Each method but `delivery` sends one GraphQL operation.
+ * actions. Needs only `fetch`.
  */
 import type * as generated from '../../../generated/admin.ts';
 import * as documents from '../../../generated/admin.ts';
@@ -12,17 +12,18 @@ import { REQUEST_MEMBERS, type RelayRequestOptions } from '../link/request-with-
 export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode } from '../link/library-error.ts';
 
-/** The user id that older deployments used when none was given. */
+/** The user id that older deployments use when a request names no user. */
 const LEGACY_USER = 'default';
 
 /**
- * Creates an administrator's access to one relay. Throws TypeError for an invalid URL or token. Sends nothing until a
- * method is called.
+ * Creates an administrator's access to one relay. Throws TypeError for an invalid URL or token. Sends no request until
+ * a method is called.
  */
 export function createAdmin(options: AdminOptions): Admin {
   checkMembers('', options, REQUEST_MEMBERS);
   const query = withKnownVariables(createOperationRunner(options, adminError));
-  // A repeated disconnect could close the new link of a client that has already reconnected.
+  // These operations are not repeated after a broken connection: a second disconnect could close the new link of a
+  // client that has reconnected.
   const sendOnce = withKnownVariables(createOperationRunner({ ...options, retries: 0 }, adminError));
   const delivery: DeliveryReader = {
     summary: async () => (await query(documents.DeliverySummaryDocument, {})).delivery.summary,
@@ -65,7 +66,10 @@ export function createAdmin(options: AdminOptions): Admin {
   };
 }
 
-/** Makes an operation reject with TypeError for variables that it does not have: GraphQL would ignore them. */
+/**
+ * Wraps an operation runner. The result rejects with TypeError if a variable is not declared in the operation, because
+ * GraphQL would ignore it.
+ */
 function withKnownVariables(run: RunOperation): RunOperation {
   return async (operation, variables, signal) => {
     const known = Array.from(operation.toString().matchAll(/\$(\w+)/g), ([, name = '']) => name);
@@ -76,7 +80,7 @@ function withKnownVariables(run: RunOperation): RunOperation {
 
 type Refusal = Extract<documents.CancelMutation['cancelCommand'], { readonly __typename: 'Refusal' }>;
 
-/** Returns the receipt in an answer. Throws AdminError for a refusal. */
+/** Returns the receipt in an answer. Throws AdminError if the answer is a refusal. */
 function receiptOf<Receipt extends { readonly __typename: string }>(answer: Receipt | Refusal): Receipt {
   if (!isRefusal(answer)) return answer;
   const { code, message, retryAfterMs } = answer;
@@ -91,9 +95,9 @@ function isRefusal(answer: { readonly __typename: string }): answer is Refusal {
 export type Page<Row = unknown> = { readonly nodes: readonly Row[]; readonly nextCursor: string | null };
 
 /**
- * Yields every page of a listing in order: `pages((after) => admin.users({ after }))`. Each page is requested when the
- * consumer asks for it. Rows that appear or disappear during the iteration may be missed; no row is yielded twice.
- * Throws what `query` throws.
+ * Yields all pages of a listing in order: `pages((after) => admin.users({ after }))`. Each page is requested when the
+ * consumer asks for it. A row that appears or disappears during the iteration may be missed, but no row is yielded
+ * twice. Throws what `query` throws.
  */
 export async function* pages<Listing extends Page>(
   query: (after: string | null) => Promise<Listing>,
@@ -107,7 +111,7 @@ export async function* pages<Listing extends Page>(
 }
 
 export type AdminErrorDetails = LibraryErrorDetails & {
-  /** The HTTP status; null when there was no response. */
+  /** The HTTP status; null if there was no response. */
   readonly status?: number | null;
 };
 
@@ -115,13 +119,16 @@ export type AdminErrorDetails = LibraryErrorDetails & {
  * The error with which every method of Admin rejects. `code` is one of callboard's codes (`unauthenticated`,
  * `forbidden`, `invalid_argument`, `not_found`, ...), or one of two others:
  *
- * - `unreachable`: no response from the relay.
+ * - `unreachable`: the relay did not respond.
  * - `bad_answer`: the response does not come from a relay.
  *
  * `message` is meant for people, not for programs.
  */
 export class AdminError extends LibraryError {
-  /** The HTTP status; null when there was no response. GraphQL sends most refusals with status 200. */
+  /**
+   * The HTTP status; null if there was no response. Most refusals have status 200, because GraphQL answers with this
+   * status.
+   */
   readonly status: number | null;
 
   constructor(code: string, message: string, details: AdminErrorDetails = {}) {
@@ -142,58 +149,59 @@ export type AdminOptions = Omit<RelayRequestOptions, 'clock' | 'random'>;
 type Command = { readonly userId: string; readonly clientId: string; readonly commandId: string };
 type Client = { readonly userId: string; readonly clientId: string };
 
-/** Selects a user's workers. */
+/** A filter for a user's workers. */
 type WorkersArgs = Omit<generated.WorkersQueryVariables, 'userId'> & {
   /**
-   * The canonical user id. By default the user whose id is `default` is read, as in older deployments, and not the user
-   * of the token. So pass the user id.
+   * The canonical user id. Always pass it: if it is absent, the user with the id `default` is read, as in older
+   * deployments, and not the user of the token.
    */
   readonly userId?: string;
 };
 
 /**
- * Reads the state of delivery as the answering node knows it. No record contains a payload, and no record proves that
- * an effect outside the relay is complete.
+ * Reads the state of delivery as the node that answers knows it. The records contain no payloads, and they prove
+ * nothing about effects outside the relay.
  */
 export interface DeliveryReader {
   summary(): Promise<generated.DeliverySummaryQuery['delivery']['summary']>;
   nodes(page?: generated.DeliveryNodesQueryVariables): Promise<generated.DeliveryNodesQuery['delivery']['nodes']>;
-  /** Returns admission scopes with their capacities. A scope need not be a commercial tenant. */
+  /** Returns the admission scopes and their capacities. A scope is not necessarily a tenant in a commercial sense. */
   tenants(
     page?: generated.DeliveryTenantsQueryVariables,
   ): Promise<generated.DeliveryTenantsQuery['delivery']['tenants']>;
   commands(
     variables?: generated.DeliveryCommandsQueryVariables,
   ): Promise<generated.DeliveryCommandsQuery['delivery']['commands']>;
-  /** Returns the delivery record of a command; null when none is retained. */
+  /** Returns the delivery record of a command; null if no record is retained. */
   status(command: Command): Promise<generated.DeliveryStatusQuery['delivery']['status']>;
 }
 
-/** The type of the receipt in an answer. Such an answer is either a receipt or a refusal. */
+/** The type of the receipt in an answer. The answer itself is either a receipt or a refusal. */
 type Receipt<Answer, Name> = Omit<Extract<Answer, { readonly __typename: Name }>, '__typename'>;
 
-/** What an operator may change. A refusal rejects with AdminError. */
+/** The operator's actions that change something. If the relay refuses one, it rejects with AdminError. */
 export interface AdminActs {
   /**
-   * Cancels a command. `state` is `CANCELLED` (it was not written to its client and never will be), `REQUESTED` (the
-   * client was asked to stop it) or `TOO_LATE` (it had ended). Rejects with `not_found` if there is no such command.
+   * Cancels a command. `state`: `CANCELLED` (the command was not written to its client and never will be), `REQUESTED`
+   * (the client was asked to stop it) or `TOO_LATE` (it had already ended). Rejects with `not_found` if there is no
+   * such command.
    */
   cancel(
     command: generated.CancelMutationVariables['input'],
   ): Promise<Receipt<generated.CancelMutation['cancelCommand'], 'CancelReceipt'>>;
   /**
-   * Closes the link of a client, which may connect again at once. Ends no command. Rejects with `not_found` if the
-   * client has no recent connection. A request whose connection breaks rejects with `unreachable` and is not sent
-   * again. The link may then be closed or still open. Written to the audit log.
+   * Closes the link of a client. The client may connect again at once, and no command ends. Rejects with `not_found` if
+   * the client has no recent connection. If the connection to the relay breaks, rejects with `unreachable` without
+   * repeating the request; the client's link may then be closed or open. Writes an audit row.
    */
   disconnect(
     client: generated.DisconnectMutationVariables,
   ): Promise<Receipt<generated.DisconnectMutation['disconnectClient'], 'DisconnectReceipt'>>;
   /**
-   * Takes a node out of service. The node admits no new commands. It closes each link when the link's work is done, or
-   * after `withinMs` milliseconds (0 to 600 000, default 10 000). Resolves at once with the work that is left;
+   * Takes a node out of service. The node admits no new commands. It closes each link when the link has no command
+   * left, or after `withinMs` milliseconds (0 to 600 000, default 10 000). Resolves at once with the work that is left;
    * `delivery().nodes()` shows the progress. Cannot be undone. Rejects with `not_found` if there is no such node.
-   * Written to the audit log.
+   * Writes an audit row.
    */
   drain(
     node: generated.DrainMutationVariables,
@@ -201,32 +209,31 @@ export interface AdminActs {
 }
 
 /**
- * What an operator can see and do at a relay. Only `cancel`, `disconnect` and `drain` change anything. Names and enum
- * values are those of GraphQL. A list is one page of at most 1000 rows, by default 100. `completeness` says what an
- * answer does not cover. All methods reject with AdminError.
+ * What an operator can read and do at a relay. Only `cancel`, `disconnect` and `drain` change anything. The names of
+ * members and enum values are those of GraphQL. A list is one page of at most 1000 rows, by default 100. `completeness`
+ * says what is missing from an answer. All methods reject with AdminError.
  */
 export interface Admin extends AdminActs {
   users(page?: generated.UsersQueryVariables): Promise<generated.UsersQuery['users']>;
   /**
-   * Returns one user with up to 100 connections and up to 100 streams. Null when the relay knows nothing of such a
-   * user.
+   * Returns one user with up to 100 connections and up to 100 streams. Null if the relay knows nothing about this user.
    */
   user(id: string): Promise<generated.UserQuery['user']>;
   connections(variables?: generated.ConnectionsQueryVariables): Promise<generated.ConnectionsQuery['connections']>;
   /**
-   * Returns the actions that one client advertises; null when it is not connected. An advertisement is a capability,
-   * never an authorization.
+   * Returns the actions that a client advertises; null if the client is not connected. An advertised action describes
+   * what the client can do and authorizes nothing.
    */
   actions(client: Client): Promise<NonNullable<generated.ActionsQuery['connection']>['actions'] | null>;
-  /** Returns a bounded sample of advertisements over all clients, restricted to one action name if given. */
+  /** Returns a bounded sample of the actions that all clients advertise. `name`: only actions with this name. */
   actionSample(name?: string): Promise<generated.ActionSampleQuery['actions']>;
-  /** Returns pending RPCs, oldest first. */
+  /** Returns the waits of callers (pending RPCs), oldest first. */
   pending(variables?: generated.PendingQueryVariables): Promise<generated.PendingQuery['pendingRpcs']>;
   pendingCount(filter?: generated.PendingRpcFilter): Promise<generated.PendingCountQuery['pendingRpcCount']>;
   pendingCountByNode(
     filter?: generated.PendingRpcFilter,
   ): Promise<generated.PendingCountByNodeQuery['pendingRpcCountByNode']>;
-  /** Returns everything retained about one command, without payloads; null when nothing is retained. */
+  /** Returns everything that is retained about one command, without payloads; null if nothing is retained. */
   command(command: Command): Promise<generated.CommandFileQuery['command']>;
   delivery(): DeliveryReader;
   contexts(variables?: generated.ContextsQueryVariables): Promise<generated.ContextsQuery['contexts']>;
@@ -235,18 +242,18 @@ export interface Admin extends AdminActs {
   windowCount(filter?: generated.BrowserWindowFilter): Promise<generated.WindowCountQuery['browserWindowCount']>;
   window(window: generated.WindowQueryVariables): Promise<generated.WindowQuery['browserWindow']>;
   /**
-   * Returns a user's workers, idle and assigned. Pass `userId`: if it is absent, the user whose id is `default` is
-   * read.
+   * Returns a user's workers, idle and assigned. Always pass `userId`: if it is absent, the user with the id `default`
+   * is read.
    */
   workers(variables?: WorkersArgs): Promise<generated.WorkersQuery['workers']>;
   /**
-   * Returns workers that could take a task. The query reserves none of them. Pass `userId`: if it is absent, the user
-   * whose id is `default` is read.
+   * Returns the workers that could take a task. This reserves none of them. Always pass `userId`: if it is absent, the
+   * user with the id `default` is read.
    */
   availableWorkers(variables?: WorkersArgs): Promise<generated.AvailableWorkersQuery['workers']['available']>;
   /**
-   * Returns workers that are assigned to a task now; past assignments are not included. Pass `userId`: if it is absent,
-   * the user whose id is `default` is read.
+   * Returns the workers that are assigned to a task now. Past assignments are not included. Always pass `userId`: if it
+   * is absent, the user with the id `default` is read.
    */
   workersOfTask(
     taskId: string,
@@ -254,21 +261,20 @@ export interface Admin extends AdminActs {
   ): Promise<generated.WorkersOfTaskQuery['workers']['forTask']>;
   /**
    * Returns the deduplication counts of the last `windowSeconds` (default 300), and the deduplicator's settings. The
-   * counts concern the ingestion of messages, not the execution of commands.
+   * counts are about ingested messages, not about executed commands.
    */
   dedup(variables?: generated.DedupQueryVariables): Promise<generated.DedupQuery['dedup']>;
   streams(variables: generated.StreamsQueryVariables): Promise<generated.StreamsQuery['streams']>;
   /**
-   * Returns retained messages. Payloads are redacted unless requested. The relay writes each request for payloads to
-   * its audit log.
+   * Returns messages of the history. Their payloads are redacted unless the request asks for them. The relay writes an
+   * audit row for each request for payloads.
    */
   messages(variables: generated.MessagesQueryVariables): Promise<generated.MessagesQuery['messages']>;
   commandMessages(
     variables: generated.CommandMessagesQueryVariables,
   ): Promise<generated.CommandMessagesQuery['commandHistory']>;
   /**
-   * Returns a bounded sample of stored messages. Rejects with `raw_history_disabled` when the relay does not allow raw
-   * history.
+   * Returns a bounded sample of stored messages. Rejects with `raw_history_disabled` if the relay does not allow this.
    */
   rawMessages(variables?: generated.RawMessagesQueryVariables): Promise<generated.RawMessagesQuery['rawMessages']>;
 }

@@ -1,4 +1,4 @@
-/** The caller over HTTP. */
+/** Implements the caller over the relay's REST API. */
 import { AWAIT_WITHIN_MS } from '../../protocol/bounds.ts';
 import type { TraceApi } from '../../protocol/trace.ts';
 import type { ActionSpecs } from '../link/actions.ts';
@@ -30,17 +30,17 @@ import { toReceipt, readHttpOutcome } from './outcomes.ts';
 import { TracingCaller, budgetOf, awaitBudget, type InvokeCall } from './tracing-caller.ts';
 
 export type HttpCallerOptions = RelayRequestOptions & {
-  /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
+  /** The `trace` object of `@opentelemetry/api`. If set, a span is recorded for each call. */
   readonly tracing?: TraceApi;
-  /** Receives what `onProgress` throws. Default: nothing does. */
+  /** Receives the errors that `onProgress` throws. Default: they are ignored. */
   readonly onError?: ErrorSink;
 };
 
 type CommandRequest = Omit<RelayRequest, 'signal' | 'onProgress' | 'fault'> & { readonly handle: Handle };
 
 /**
- * Creates a caller over the relay's REST API. Each wait is one request. `onStage` is never called. Throws TypeError for
- * invalid options.
+ * Creates a caller over the relay's REST API. Each wait is one HTTP request. `onStage` is never called. Throws
+ * TypeError for invalid options.
  */
 export function createHttpCaller(options: HttpCallerOptions): Caller;
 export function createHttpCaller<A extends ActionSpecs>(options: HttpCallerOptions): ActionCaller<A>;
@@ -89,8 +89,8 @@ class HttpCaller extends TracingCaller {
   }
 
   /**
-   * Sends a request. `last`: the number of the last report of progress that it need not receive: 0 for a new call;
-   * undefined: not known, so reports before the first that arrives do not count as missed.
+   * Sends a request. `last`: the number of the last progress report that is not needed: 0 for a new call. Undefined if
+   * it is not known; reports before the first one that arrives then do not count as missed.
    */
   #request(
     { handle, ...request }: CommandRequest,
@@ -107,7 +107,10 @@ class HttpCaller extends TracingCaller {
   }
 }
 
-/** Returns what the relay reads of a call, besides its ids and its params, over HTTP as over a link. */
+/**
+ * Returns the members of an invocation that the relay reads, except its ids and its params. They are the same over HTTP
+ * and over a link.
+ */
 export function fieldsOf({ instanceId }: Target, options: InvokeOptions) {
   return {
     instance_id: instanceId,

@@ -1,6 +1,6 @@
 /**
- * Exports `callboard/caller`, which invokes, awaits and cancels commands, over HTTP or over one link, and implements
- * the caller over one link: a WebSocket that is shared by all requests and replaced when it breaks.
+ * Exports `callboard/caller`, which invokes, awaits and cancels commands over HTTP or over a link, and implements the
+ * caller over a link.
  */
 import { AWAIT_WITHIN_MS, HEADER_CHARS, longerThan } from '../../protocol/bounds.ts';
 import { STAGES } from '../../protocol/codes.ts';
@@ -59,24 +59,24 @@ export type { ProgressUpdate } from '../link/progress.ts';
 export type { TraceApi } from '../link/spans.ts';
 
 export type LinkCallerOptions = LinkOptions & {
-  /** The `trace` object of `@opentelemetry/api`, to record a span for each call. */
+  /** The `trace` object of `@opentelemetry/api`. If set, a span is recorded for each call. */
   readonly tracing?: TraceApi;
 };
 
-/** The relay's limit of unanswered requests on one link. Further requests are queued here, up to QUEUED. */
+/** The most unanswered requests that the relay accepts on one link. Further requests are queued here, up to QUEUED. */
 const UNANSWERED = 256;
-/** The most requests that wait in this caller until the relay has answered earlier ones. A further request fails. */
+/** The most requests that are queued here until the relay has answered earlier ones. A further request fails. */
 const QUEUED = 10_000;
 /**
- * How long the caller holds an answer that ended a wait early, in milliseconds. A relay that shuts down ends all waits
- * early and then closes the link. If the link is still open after this time, the answer is final.
+ * How long the caller holds back an answer that ended a wait early, in milliseconds. A relay that shuts down ends all
+ * waits early and then closes its links. If the link is still open after this time, the answer is final.
  */
 const EARLY_MS = 1_000;
 
 /**
- * Creates a caller over one link, which opens with the first request and stays open. When the link breaks, waits
- * continue over the next link. A command that is known to be admitted is then awaited. Any other command is invoked
- * again under its id. Throws TypeError for invalid options.
+ * Creates a caller over one link. The link opens with the first request and stays open. If it breaks, waits continue
+ * over the next link: if the relay has confirmed the admission, the command is awaited; otherwise it is invoked again
+ * with the same id. Throws TypeError for invalid options.
  */
 export function createLinkCaller(options: LinkCallerOptions): Caller;
 export function createLinkCaller<A extends ActionSpecs>(options: LinkCallerOptions): ActionCaller<A>;
@@ -89,7 +89,7 @@ export function createLinkCaller(options: LinkCallerOptions): Caller {
 class LinkCaller extends TracingCaller {
   readonly #options: LinkCallerOptions;
   readonly #link: RelayLink;
-  /** The requests that were sent, or that will be sent when the link is up. The key is their `ref`. */
+  /** The requests that were sent, or that will be sent when the link is up, by their `ref`. */
   readonly #sent = new Map<string, PendingRequest>();
   readonly #queue = new Map<string, PendingRequest>();
   #refs = 0;
@@ -116,7 +116,7 @@ class LinkCaller extends TracingCaller {
     const { handle, options, params } = call;
     const { maxFrameBytes } = this.bounds;
     const textOf = invokeText(call, trace);
-    // Only the frame of params that are nearly too large is measured.
+    // The frame is measured only if the params alone are almost too large.
     if (longerThan(params, maxFrameBytes - HEADER_CHARS) && longerThan(textOf(LONGEST_REF), maxFrameBytes))
       throw new CallerError('payload_too_large', `params: larger than ${maxFrameBytes} bytes`, { handle });
     const wait = { ...options, budgetMs: budgetOf(options), last: 0 };
@@ -140,9 +140,9 @@ class LinkCaller extends TracingCaller {
   }
 
   /**
-   * Sends a request and resolves with its answer. Rejects when the relay refuses the request, when the signal is
-   * aborted, when the caller or its link is closed, when QUEUED requests wait already, and when no answer arrives
-   * within `budgetMs`, or GRACE_MS later if the request was written.
+   * Sends a request, and resolves with its answer. Rejects if the relay refuses the request, if the signal is aborted,
+   * if the caller or its link is closed, or if QUEUED requests already wait. Rejects as well if no answer arrives
+   * within `budgetMs`, or within GRACE_MS more if the request was written.
    */
   #request(handle: Handle, textOf: RequestText, wait: WaitOptions): Promise<AnswerFrame> {
     const { signal, onStage, onProgress, budgetMs, last, waitFor = 'completed', withinMs = budgetMs } = wait;
@@ -166,7 +166,8 @@ class LinkCaller extends TracingCaller {
   #watch(ref: string, { signal, budgetMs }: WaitOptions): () => void {
     const leave = (): void => this.#leave(ref);
     let cancelTimer = this.clock.after(budgetMs, () => {
-      // Without a link the request was never written, or is not written again in time.
+      // If there is no link, the request was never written or cannot be written again in time, so no grace time is
+      // given.
       const isWaiting = this.#sent.get(ref)?.written && this.#link.status.state === 'connected';
       if (isWaiting) cancelTimer = this.clock.after(GRACE_MS, leave);
       else leave();
@@ -179,7 +180,7 @@ class LinkCaller extends TracingCaller {
     };
   }
 
-  /** Ends a wait. `signal`: the signal that was aborted; absent if no answer arrived in time. */
+  /** Ends a wait. `signal`: the signal that was aborted; absent if the time is over. */
   #leave(ref: string, signal?: AbortSignal): void {
     const request = this.#sent.get(ref) ?? this.#queue.get(ref);
     if (!request) return;
@@ -267,9 +268,9 @@ class LinkCaller extends TracingCaller {
 }
 
 type WaitOptions = AwaitOptions & {
-  /** How long everything together may take, in milliseconds. */
+  /** The time limit of the whole request, in milliseconds. */
   readonly budgetMs: number;
-  /** The number before that of the first report of progress; undefined: unknown. */
+  /** The number of the last progress report that is not needed; undefined if it is not known. */
   readonly last?: number;
 };
 
@@ -283,7 +284,7 @@ function unansweredError(code: string, why: string, handle: Handle, mayHaveRun: 
   return new CallerError(code, mayHaveRun ? why + MAY_HAVE_RUN : why, { handle, mayHaveRun });
 }
 
-// Builds the requests that a caller sends over its link, and reads the answers. Does no I/O.
+// Builds the frames of requests and reads the frames of answers. Sends nothing.
 
 type OutcomeFrame = Extract<LinkFrame, { type: 'outcome' }>;
 type RefusedFrame = Extract<LinkFrame, { type: 'refused' }>;
@@ -294,36 +295,39 @@ type PendingRequest = {
   readonly endsAt: number;
   readonly waitFor: WireWaitStage;
   readonly textOf: RequestText;
-  /** Whether the request was written to a link, so that the command may have run. */
+  /** Whether the request was written to a link. If so, the command may have run. */
   written: boolean;
-  /** Whether it was written to an earlier link: what that asked for may still happen, whatever the next answer says. */
+  /**
+   * Whether the request was written to an earlier link. If so, the command may still run, even if the next answer is a
+   * refusal.
+   */
   isAgain: boolean;
-  /** Whether the relay confirmed that the command is admitted. */
+  /** Whether the relay confirmed that the command was admitted. */
   admitted: boolean;
   /**
-   * The `outcome` frame with which the relay ended this wait too early: before the stage of `waitFor` and before
-   * `endsAt`. Null without one. The relay does so when it shuts down, so the wait continues over the next link. If the
-   * link stays up for EARLY_MS, this frame is the answer.
+   * The `outcome` frame with which the relay ended this wait before the stage of `waitFor` was reached and before
+   * `endsAt`; null if there is none. The relay does this when it shuts down, and the wait then continues over the next
+   * link. If the link stays up for EARLY_MS, this frame is the answer.
    */
   early: OutcomeFrame | null;
   readonly onStage: InvokeOptions['onStage'] | undefined;
   readonly progress: ProgressSink | undefined;
-  /** Cancels the wait's timer and removes its abort listener. Called when the wait is over. */
+  /** Cancels the timer of the wait and removes its abort listener. Call it when the wait is over. */
   readonly stopWatching: () => void;
   readonly resolve: (frame: AnswerFrame) => void;
   readonly reject: (error: unknown) => void;
 };
 
 /**
- * Returns the frame of a request. `leftMs`: the time that is left of a wait for a command that is known to be admitted;
- * the frame awaits the command then.
+ * Returns the frame of a request. `leftMs`: set if the command is known to be admitted. The frame then awaits the
+ * command for this time instead of invoking it.
  */
 type RequestText = (ref: string, leftMs?: number) => string;
 
-/** A ref that is as long as any. */
+/** The longest possible ref, for measuring a frame. */
 const LONGEST_REF = `r${Number.MAX_SAFE_INTEGER}`;
 
-/** Whether the relay ended a wait that has reached neither its stage nor its time limit. */
+/** Whether the relay ended a wait that has not reached its stage or its time limit. */
 function isEarly({ waitFor, endsAt }: PendingRequest, frame: AnswerFrame, now: number): frame is OutcomeFrame {
   if (frame.type !== 'outcome' || frame.outcome !== undefined || now >= endsAt) return false;
   return waitFor === 'completed' || (waitFor === 'acknowledged' && frame.stage !== 'acknowledged');
@@ -355,7 +359,10 @@ function invocationOf<T>(handle: Handle, frame: AnswerFrame): Invocation<T> {
   throw answerWithout(handle, 'known outcome');
 }
 
-/** Returns the end in an outcome frame; null if it is none that is known. The result may be of any type. */
+/**
+ * Returns the end of a command from an outcome frame; null if the frame has an unknown outcome. The result is not
+ * checked.
+ */
 function endOf<T>(handle: Handle, frame: OutcomeFrame): Ended<T> | null {
   const { error_code: code, error_message: message, payload } = frame;
   const error = code === undefined ? null : { code, message: message ?? code };
@@ -367,8 +374,8 @@ function endOf<T>(handle: Handle, frame: OutcomeFrame): Ended<T> | null {
 }
 
 /**
- * The answer for a command that the relay admitted before a link broke and no longer knows. The relay has lost its data,
- * so the command may have run.
+ * The answer if the relay admitted the command before a link broke, and no longer knows the command. The relay has lost
+ * data, so the command may have run.
  */
 const FORGOTTEN: OutcomeFrame = {
   type: 'outcome',
@@ -391,8 +398,8 @@ function refusalOf(
 }
 
 /**
- * Returns the header members that ask for stages and progress. The first stage is always requested, because it confirms
- * the admission. What is sent on the next link depends on the admission.
+ * Returns the header members that request stages and progress. The first stage is always requested, because it confirms
+ * the admission, and this decides whether a new link gets an `await` or an `invoke`.
  */
 function updatesOf({ onStage, onProgress }: Pick<AwaitOptions, 'onStage' | 'onProgress'>) {
   const stages = onStage === undefined ? ('first' as const) : ('all' as const);

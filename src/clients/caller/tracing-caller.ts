@@ -1,4 +1,4 @@
-/** What both kinds of caller do alike: budgets, checks of arguments, and spans. */
+/** The base class of both callers: checks of arguments, time budgets, and trace spans. */
 import { AWAIT_WITHIN_MS, CONNECT_WITHIN_MS, RESPOND_WITHIN_MS } from '../../protocol/bounds.ts';
 import type { Code } from '../../protocol/codes.ts';
 import type { JsonText } from '../../protocol/json.ts';
@@ -62,14 +62,20 @@ const INVOKE: MembersOf<InvokeOptions> = [
   },
 ];
 
-/** Throws TypeError for a handle that names no command. A handle may be a part of a larger object, such as a row. */
+/**
+ * Throws TypeError if the handle does not name a command. A handle may have further members, so a row of a listing can
+ * be passed.
+ */
 function checkHandle(handle: Handle): void {
   checkValue('handle', handle, OBJECT);
   const { userId, clientId, commandId } = handle;
   checkMembers('handle.', { userId, clientId, commandId }, HANDLE);
 }
 
-/** Returns the total time of an await, in milliseconds. One that waits for less than a second only reads the record. */
+/**
+ * Returns the time limit of an await, in milliseconds. If the await waits for less than a second, the relay only reads
+ * the record.
+ */
 export function awaitBudget({ withinMs = AWAIT_WITHIN_MS.default }: AwaitOptions): number {
   return withinMs < 1_000 ? AT_ONCE_MS : withinMs;
 }
@@ -77,12 +83,12 @@ export function awaitBudget({ withinMs = AWAIT_WITHIN_MS.default }: AwaitOptions
 export type InvokeCall = {
   readonly handle: Handle;
   readonly target: Target;
-  /** A JSON object. */
+  /** The params, as the JSON text of an object. */
   readonly params: JsonText;
   readonly options: InvokeOptions;
 };
 
-/** A caller that records a span for each `invoke` and each `await`, as a child of the span that is active. */
+/** A caller that records a span for each `invoke` and each `await`. The parent is the active span. */
 export abstract class TracingCaller implements Caller {
   readonly #tracing: TraceApi | undefined;
   protected readonly clock: Clock;
@@ -118,12 +124,12 @@ export abstract class TracingCaller implements Caller {
     return this.sendCancel(handle, reason);
   }
 
-  /** The bounds of what is sent. */
+  /** The most bytes and levels of what may be sent. */
   protected get bounds(): LinkBounds {
     return BOUNDS;
   }
 
-  /** Sends an invocation as part of the trace, and waits for it. */
+  /** Sends an invocation with its trace context, and waits for the answer. */
   protected abstract sendInvoke<T>(call: InvokeCall, trace: WireTrace): Promise<Invocation<T>>;
   protected abstract sendAwait<T>(handle: Handle, options: AwaitOptions, trace: WireTrace): Promise<Invocation<T>>;
   protected abstract sendCancel(handle: Handle, reason: string | undefined): Promise<Receipt>;
@@ -135,8 +141,8 @@ export abstract class TracingCaller implements Caller {
 }
 
 /**
- * Returns params as JSON text. Throws TypeError for what is no object, and CallerError for what is too large or nested
- * too deeply.
+ * Returns params as JSON text. Throws TypeError if they are not an object, and CallerError if they are too large or
+ * nested too deeply.
  */
 function paramsText(params: object, handle: Handle, bounds: LinkBounds): JsonText {
   const errorOf = (code: Code, message: string): CallerError => new CallerError(code, message, { handle });
@@ -147,7 +153,7 @@ function paramsText(params: object, handle: Handle, bounds: LinkBounds): JsonTex
 
 type TracedCall<T> = {
   readonly handle: Handle;
-  /** The action to invoke. Null: the call awaits a command. */
+  /** The action that is invoked; null if the call awaits a command. */
   readonly action: string | null;
   readonly run: (trace: WireTrace) => Promise<Invocation<T>>;
 };
@@ -163,7 +169,7 @@ async function traced<T>(tracing: TraceApi, { handle, action, run }: TracedCall<
     trace_state: traceState?.serialize(),
   };
   try {
-    // Without an SDK, a span has ids of zeros only. Such ids are not sent.
+    // If the program has no OpenTelemetry SDK, span ids consist of zeros. They are not sent.
     const answer = await run(/[^0]/.test(traceId) ? trace : {});
     endSpan(span, answer.outcome, 'error' in answer ? answer.error.code : undefined);
     return answer;

@@ -1,20 +1,20 @@
 /**
- * Exports `callboard/enrol`: enrols this device as a client of a user, with a key of its own, and renews its token.
- * It shares next to no code with the runtime, so that it stays small.
+ * Exports `callboard/enrol`, which enrols a device as a client of a user with a key of its own, and renews the device's
+ * token. To stay small, it shares almost no code with the runtime.
  */
 import { randomId } from '../link/ids.ts';
 import { sleep, systemClock, type Clock } from '../link/platform.ts';
 
 export type { Clock };
 
-/** What the device keeps: its key, and which client it is. The private key cannot be read out of it. */
+/** The stored record of the device: its key, and the client that it is. The private key cannot be read. */
 export type DeviceRecord = {
   readonly key: CryptoKeyPair;
   readonly userId?: string | undefined;
   readonly clientId?: string | undefined;
 };
 
-/** Where a device keeps its record. Default: an IndexedDB of the page's origin. */
+/** Stores the record of the device. Default: in an IndexedDB of the page's origin. */
 export type DeviceRecords = {
   get(): Promise<DeviceRecord | undefined>;
   set(record: DeviceRecord | undefined): Promise<void>;
@@ -23,16 +23,16 @@ export type DeviceRecords = {
 export type EnrolOptions = {
   /** The base address of the relay, such as `https://relay.example`. */
   readonly url: string;
-  /** What people call the device: letters, digits, spaces and `. _ -`. */
+  /** The name of the device, for people: letters, digits, spaces and `. _ -`. */
   readonly name: string;
-  /** What kind of program it is. Default `browser`. */
+  /** The kind of program. Default `browser`. */
   readonly clientType?: 'browser' | 'console' | 'mobile' | 'web';
-  /** Patterns of the only actions that it may advertise. Default: any. */
+  /** Patterns of the actions that the device may advertise. Default: all actions. */
   readonly actions?: readonly string[];
-  /** Called with the code for a person to enter, and with a new code each time one has expired. */
+  /** Called with the code that a person must enter, and with a new code whenever the previous one has expired. */
   readonly onCode: (code: string, expiresAt: Date) => void;
   readonly store?: DeviceRecords;
-  /** Ends the waiting. */
+  /** A signal that ends the enrolment. */
   readonly signal?: AbortSignal;
   /** The function that sends requests. Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch;
@@ -43,17 +43,20 @@ export type EnrolOptions = {
 export type EnrolledDevice = {
   readonly userId: string;
   readonly clientId: string;
-  /** Returns a valid token: pass this function to the runtime. Rejects with `EnrolError` when the device was revoked. */
+  /** Returns a valid token. Pass this function to the runtime. Rejects with `EnrolError` if the device was revoked. */
   readonly token: () => Promise<string>;
-  /** Forgets the key. The device must be enrolled again. */
+  /** Deletes the key. The device must then be enrolled again. */
   readonly forget: () => Promise<void>;
 };
 
-/** Why a device is not enrolled. `code` is one of the relay's, such as `forbidden`: it was denied or revoked. */
+/**
+ * The error of an enrolment or of a token. `code`: one of the relay's codes, such as `forbidden` if the device was
+ * denied or revoked.
+ */
 export class EnrolError extends Error {
   override readonly name = 'EnrolError';
   readonly code: string;
-  /** How long to wait before another attempt, in milliseconds. */
+  /** How long to wait before the next attempt, in milliseconds. */
   readonly retryAfterMs: number;
 
   constructor(code: string, message: string, retryAfterMs = 0) {
@@ -73,9 +76,9 @@ type Answer = {
   readonly now: string;
 };
 
-/** A token is renewed so long before it expires, in milliseconds. */
+/** A token is renewed this long before it expires, in milliseconds. */
 const RENEW_MS = 300_000;
-/** The pause after a failure that may pass, in milliseconds, and the codes of such failures. */
+/** How long to wait after a temporary failure, in milliseconds, and the codes of temporary failures. */
 const PAUSE_MS = 5_000;
 const PASSING = ['unreachable', 'rate_limited', 'capacity_exceeded', 'store_unavailable', 'draining', 'internal'];
 
@@ -84,8 +87,8 @@ function unreachable(cause: unknown): never {
 }
 
 /**
- * Resolves as soon as a person has confirmed the device; at once if one has before. A network that fails is tried again.
- * Rejects with `EnrolError` if the device was denied or revoked, and with the signal's reason.
+ * Resolves when a person has confirmed the device; at once if this was done before. Retries if the network fails.
+ * Rejects with `EnrolError` if the device was denied or revoked, and with the signal's reason if the signal is aborted.
  */
 export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
   const { url, signal, store = inDatabase(), fetch = globalThis.fetch, clock = systemClock } = options;
@@ -107,7 +110,7 @@ export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
     });
     const response = await sent.catch(unreachable);
     const answer = await response.json().catch(unreachable);
-    // A clock that is wrong by much is found here, where the page may read the header.
+    // A proof is refused if the local clock is far off. The header tells the relay's time, where a page may read it.
     const date = response.headers.get('date');
     if (date !== null && !response.ok) skewMs = Date.parse(date) - clock.now();
     if (!response.ok)
@@ -162,7 +165,7 @@ export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
       signal?.throwIfAborted();
       if (!(error instanceof EnrolError)) throw error;
       const { code, retryAfterMs } = error;
-      // Nothing is known of the key, or its code has expired: the device asks for another one.
+      // If the key is unknown, or its code has expired, the device requests another code.
       isKnown = code !== 'not_found';
       if (!isKnown && wasKnown) continue;
       if (!PASSING.includes(code) && (code !== 'unauthenticated' || isTriedAgain)) throw error;
@@ -173,12 +176,15 @@ export async function enrol(options: EnrolOptions): Promise<EnrolledDevice> {
   }
 }
 
-/** A key that scripts of the page may use, and never read. */
+/** Makes a key that scripts of the page can use but cannot read. */
 function newKey(): Promise<CryptoKeyPair> {
   return crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify']);
 }
 
-/** Signs a JWT that the relay accepts once, within some minutes, and for one purpose. */
+/**
+ * Signs a JWT that proves that this device has the key. The relay accepts it once, for a few minutes, and for one
+ * purpose.
+ */
 async function prove({ publicKey, privateKey }: CryptoKeyPair, purpose: string, now: number): Promise<string> {
   const { kty, crv, x, y } = await crypto.subtle.exportKey('jwk', publicKey);
   const header = { alg: 'ES256', typ: 'callboard-proof+jwt', jwk: { kty, crv, x, y } };
@@ -203,7 +209,7 @@ function encode(value: object): string {
 
 const DATABASE = 'callboard-device';
 
-/** Keeps the record in the browser, which stores keys without showing them. */
+/** Stores the record in an IndexedDB, which can store keys without revealing them. */
 function inDatabase(): DeviceRecords {
   const run = async <T>(mode: IDBTransactionMode, act: (records: IDBObjectStore) => IDBRequest<T>): Promise<T> => {
     const opening = indexedDB.open(DATABASE);

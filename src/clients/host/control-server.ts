@@ -1,4 +1,6 @@
-/** Runs the control server, an HTTP server for this machine only. Through it, local programs host cooperative sites. */
+/**
+ * Runs the control server: an HTTP server for programs on the same machine, through which they host cooperative sites.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { ID } from '../../protocol/fields.ts';
@@ -29,13 +31,13 @@ type ControlSitesOptions = Omit<PublisherOptions, 'runtime' | 'siteId'> & {
 };
 
 export type ControlServerOptions = ControlSitesOptions & {
-  /** The bearer token of local applications. No white space. */
+  /** The bearer token that local programs must send. No white space. */
   readonly token: string;
-  /** The port to listen on; 0 takes a free one. */
+  /** The port to listen on; 0: any free port. */
   readonly port: number;
   /** The address to listen on. Default `127.0.0.1`. */
   readonly host?: '127.0.0.1' | '::1';
-  /** Receives unexpected errors; their requests are answered with `internal`. What it throws is ignored. */
+  /** Receives unexpected errors. The request is answered with `internal`. What this callback throws is ignored. */
   readonly onError?: ErrorSink;
 };
 
@@ -49,23 +51,26 @@ export interface ControlServer extends AsyncDisposable {
   /** The server's base address. */
   readonly url: string;
   readonly port: number;
-  /** Stops listening and ends running requests. The sites stay registered, because they belong to the runtime. */
+  /**
+   * Stops listening, and aborts the requests in progress. The sites stay registered, because they belong to the
+   * runtime.
+   */
   close(): Promise<void>;
 }
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1']);
 /**
- * The time limits of requests and connections, in milliseconds. They stop local programs that send slowly or send
- * nothing.
+ * The time limits of requests and connections, in milliseconds. They stop local programs that send slowly or not at
+ * all.
  */
 const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 };
 
 /**
- * Starts an HTTP server for programs on this machine. Through it, they define cooperative sites and publish events with
- * the given runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. The token gives access to
- * all routes. Requests from other machines, from web pages or without the token are refused before their bodies are
- * read. Rejects with the error of `listen`, and with TypeError for a `host` that is not loopback, an invalid token or
- * an invalid runtime.
+ * Starts an HTTP server for programs on this machine, through which they define cooperative sites and publish events
+ * with the given runtime: `PUT` and `DELETE` `/sites/{site_id}`, `POST /sites/{site_id}/events`. One token gives access
+ * to all routes. Requests from other machines, from web pages, or without the token are refused before their bodies are
+ * read. Rejects with the error of `listen`, and with TypeError if `host` is not a loopback address, or if the token or
+ * the runtime is invalid.
  */
 export async function startCooperativeSiteControlServer(options: ControlServerOptions): Promise<ControlServer> {
   checkMembers('', options, CONTROL_MEMBERS);
@@ -84,7 +89,7 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
     void answerOf(request, context).then((answer) => send(request, response, answer));
   };
   server.on('request', (request, response) => serve(request, response));
-  // Without this listener, Node answers `Expect: 100-continue` itself, before the request is checked.
+  // Without this listener, Node would send `100 Continue` before the request is checked.
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
   const close = async (): Promise<void> => {
     closing.abort(new ProblemError('draining', 'The server is closing.'));
@@ -97,12 +102,12 @@ export async function startCooperativeSiteControlServer(options: ControlServerOp
 type RequestContext = {
   readonly options: ControlServerOptions;
   readonly port: number;
-  /** Sends `100 Continue` to a requester that waits for it; otherwise does nothing. */
+  /** Sends `100 Continue` if the client waits for it. */
   readonly sendContinue: () => void;
   readonly signal: AbortSignal;
 };
 
-/** Returns the response to a request. Never rejects. */
+/** Returns the response to a request, and an error response if anything fails. Never rejects. */
 async function answerOf(
   request: IncomingMessage,
   { options, port, sendContinue, signal }: RequestContext,
@@ -128,7 +133,8 @@ function send(request: IncomingMessage, response: ServerResponse, { status, body
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...headers,
-    // Closes the connection, because the rest of an unread body cannot be distinguished from the next request.
+    // If the body was not read to its end, the connection is closed, because the rest of the body would be taken for
+    // the next request.
     ...(!request.complete && { connection: 'close' }),
   });
   response.end(body && JSON.stringify(body));
@@ -150,17 +156,17 @@ function end(server: Server): Promise<void> {
 
 // The routes: define a site, remove it, publish an event.
 
-/** One route. The body is read only after the route is known. */
+/** One route. A request's body is read only after its route was found. */
 type HostRoute = {
   readonly takesBody: boolean;
   answer(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<HostResponse>;
 };
 
-/** How long the relay may take to answer a registration or a removal. Milliseconds. */
+/** How long to wait for the relay's answer to a registration or a removal, in milliseconds. */
 const REGISTER_MS = 10_000;
 const KEPT = 'The change is kept and sent to the relay at the next connection.';
 
-/** Finds the route of a request. Throws ProblemError `not_found`, `method_not_allowed` or `invalid_argument`. */
+/** Finds the route of a request. Throws ProblemError with `not_found`, `method_not_allowed` or `invalid_argument`. */
 function findRoute(options: ControlSitesOptions, method: string, target: string): HostRoute {
   const [path = '', query] = target.split('?', 2);
   const [, encoded, events] = /^\/sites\/([^/]+)(\/events)?$/.exec(path) ?? [];
@@ -216,8 +222,8 @@ function eventRoutes(options: ControlSitesOptions, siteId: string): ReadonlyMap<
 }
 
 /**
- * Waits until the relay confirms the change. Rejects if there is no link, and after REGISTER_MS. The runtime keeps the
- * change even then.
+ * Waits until the relay confirms the change. Rejects if there is no link, and after REGISTER_MS. In both cases the
+ * runtime still sends the change later.
  */
 async function confirmed({ runtime, clock = systemClock }: ControlSitesOptions, done: Promise<void>): Promise<void> {
   done.catch(() => {});

@@ -1,6 +1,6 @@
 /**
- * Exports `callboard/host` (Node only), which publishes events of a cooperative site, and lets local applications do so
- * over HTTP.
+ * Exports `callboard/host` (Node only), which publishes events of a cooperative site, and runs the control server
+ * through which local programs do so.
  */
 export { HostError, createSiteEventPublisher, type HostErrorDetails } from './publisher.ts';
 export type { HostRuntime, NewSiteEvent, PublisherOptions, PublishReceipt, SiteEventPublisher } from './publisher.ts';

@@ -1,4 +1,4 @@
-/** Reads the JSON body of a request to the control server, within a size limit. */
+/** Reads the JSON body of a request to the control server, up to a size limit. */
 import type { IncomingMessage } from 'node:http';
 import { readMembers } from '../../protocol/json.ts';
 import { RawJson } from '../link/raw-json.ts';
@@ -6,14 +6,15 @@ import { ProblemError } from './problems.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** The members of a body whose original text is sent on unchanged. */
+/** The members of a body whose JSON text is sent on unchanged. */
 const PASSED_ON: ReadonlySet<string> = new Set(['data']);
-/** The most members that the object in a body may have. */
+/** The most members of the object in a body. */
 const MAX_MEMBERS = 100;
 
 /**
- * Reads a body as a JSON object; `{}` without a body. The member `data` becomes a RawJson. Checks the headers first.
- * `sendContinue` is called before the body is read. Throws ProblemError and then leaves the rest of the body unread.
+ * Reads a body as a JSON object; `{}` if there is no body. The member `data` becomes a RawJson. The headers are checked
+ * first, and `sendContinue` is called before the body is read. If this throws a ProblemError, the rest of the body is
+ * not read.
  */
 export async function readObject(request: IncomingMessage, sendContinue: () => void): Promise<Record<string, unknown>> {
   const { headers } = request;
@@ -35,7 +36,7 @@ function isJson(headers: IncomingMessage['headers']): boolean {
 async function collect(request: IncomingMessage): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // `for await` over the request would destroy its socket before the response is sent.
+  // `for await` would destroy the socket when it is left early, before the response is sent.
   await new Promise<void>((resolve, reject) => {
     const take = (chunk: Buffer): void => {
       size += chunk.length;
@@ -63,7 +64,7 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
         [...members].map(([name, json]) => [name, PASSED_ON.has(name) ? new RawJson(json) : JSON.parse(json)]),
       );
   } catch {
-    // Not UTF-8 or not JSON: the ProblemError after this block reports both.
+    // The text is not UTF-8 or not JSON. The ProblemError below reports both.
   }
   throw new ProblemError('invalid_argument', 'The body must be a JSON object.');
 }

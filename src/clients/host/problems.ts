@@ -1,4 +1,4 @@
-/** Makes the error responses of the control server, as problem documents (RFC 9457). */
+/** Makes the error responses of the control server: problem documents (RFC 9457). */
 import { isCode, statusOf, type Code } from '../../protocol/codes.ts';
 import { LinkClosedError } from '../link/link-status.ts';
 import { SiteRefusedError } from '../runtime/action-errors.ts';
@@ -6,7 +6,7 @@ import { HostError } from './publisher.ts';
 
 export type HostResponse = {
   readonly status: number;
-  /** The object that is sent as JSON: a problem document or an answer. Absent for an answer without a body. */
+  /** The object that is sent as JSON: a problem document or a result. Absent if the response has no body. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
 };
@@ -30,7 +30,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** Creates a problem document (RFC 9457) of the same form as the relay's. */
+/** Makes a problem document (RFC 9457) in the relay's format. */
 export function problem(code: Code, detail: string, details: ProblemDetails = {}): Problem {
   const { errors, messageId, retryAfterMs, headers } = details;
   const status = statusOf(code);
@@ -49,7 +49,7 @@ export function problem(code: Code, detail: string, details: ProblemDetails = {}
   };
 }
 
-/** Returns the problem that the requester receives for an error. Null: the error is a fault of this server. */
+/** Returns the problem document for an error; null if the error is a fault of this server. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof ProblemError) return error.answer;
   if (error instanceof LinkClosedError) return problem('runtime_disconnected', error.message);
@@ -60,9 +60,9 @@ export function problemOf(error: unknown): Problem | null {
 }
 
 /**
- * Returns the problem for a refusal of the relay, with the relay's code. `unauthenticated` becomes
- * `runtime_disconnected`, because it concerns the runtime's token, not the requester's; so does a code without an error
- * status.
+ * Returns the problem document for a refusal of the relay, with the relay's code. If the code is `unauthenticated`, the
+ * code becomes `runtime_disconnected`, because the refused token is the runtime's and not the requester's. The same
+ * holds for a code without an error status.
  */
 function ofRelay(code: string, message: string, details: ProblemDetails = {}): Problem {
   if (isCode(code) && code !== 'unauthenticated' && statusOf(code) >= 400) return problem(code, message, details);

@@ -1,4 +1,4 @@
-/** Publishes events of one cooperative site over HTTP, with the runtime's token. */
+/** Publishes the events of one cooperative site over HTTP, with the runtime's token. */
 import { RawJson, writeJson } from '../../protocol/json-write.ts';
 import { isRecord } from '../../protocol/json.ts';
 import { ANY, BASE_URL, ID, SIGNAL, STRING, checkMembers, wrong, type MembersOf } from '../link/options.ts';
@@ -14,7 +14,7 @@ import {
 import { REQUEST_MEMBERS, payloadText, requestRelay, type RelayRequestOptions } from '../link/request-with-retries.ts';
 import type { Runtime } from '../runtime/types.ts';
 
-/** The part of the runtime that the publisher needs. The publisher reads it again for each event. */
+/** The members of the runtime that the publisher uses. They are read again for each event. */
 export type HostRuntime = Pick<Runtime, 'url' | 'clientId' | 'instanceId' | 'status' | 'token'>;
 
 export type PublisherOptions = Omit<RelayRequestOptions, 'url' | 'token'> & {
@@ -22,53 +22,61 @@ export type PublisherOptions = Omit<RelayRequestOptions, 'url' | 'token'> & {
   readonly runtime: HostRuntime;
   /** The site whose events are published. */
   readonly siteId: string;
-  /** The relay's base address. Defaults to that of the runtime's link, without its `/connect`. */
+  /** The relay's base address. Default: the address of the runtime's link without `/connect`. */
   readonly url?: string;
 };
 
 export type NewSiteEvent = {
-  /** The name of the event. The definition of the site may restrict the names. */
+  /** The name of the event. The site's definition may allow only certain names. */
   readonly name: string;
-  /** The data of the event: any JSON, or `rawJson(text)`. Default null. */
+  /** The data of the event: any JSON value, or `rawJson(text)`. Default null. */
   readonly data?: unknown;
-  /** The id of the event's message; generated when absent. Events of the same id are retained and published once. */
+  /**
+   * The id of the event's message; if absent, the publisher makes one. If several events have the same id, only the
+   * first is stored and published.
+   */
   readonly messageId?: string;
 };
 
-/** The relay's answer to an event that it has retained. Not every retained event is published. */
+/** The relay's answer to an event that it has stored. A stored event is not always published. */
 export type PublishReceipt = {
   readonly messageId: string;
   readonly retained: boolean;
-  /** Whether a message with this id was retained before. `published` and `refusedBy` then do not repeat its result. */
+  /**
+   * Whether a message with this id was stored before. If so, `published` and `refusedBy` say nothing about that
+   * message.
+   */
   readonly duplicate: boolean;
   readonly published: boolean;
   /**
-   * The rule that kept the event from viewers: `stream`, `owner`, `name` or `allowlist`. Null when the event was
-   * published or is a duplicate.
+   * The rule by which the event was not published: `stream`, `owner`, `name` or `allowlist`. Null if it was published
+   * or is a duplicate.
    */
   readonly refusedBy: string | null;
 };
 
 export interface SiteEventPublisher {
   /**
-   * Publishes one event to the site's viewers, as the runtime's client and with its credentials. When the connection
+   * Publishes one event to the site's viewers, as the runtime's client and with the runtime's token. If the connection
    * breaks, the event is sent again with the same message id. Rejects with HostError, with the signal's reason, or with
-   * TypeError when `data` is not JSON.
+   * TypeError if `data` is not JSON.
    */
   publish(event: NewSiteEvent, options?: { readonly signal?: AbortSignal | undefined }): Promise<PublishReceipt>;
 }
 
-/** How long an event may take to be retained, in milliseconds. */
+/** The time limit for publishing an event, in milliseconds. */
 const BUDGET_MS = 5_000;
 
-/** The optional members of every sender of requests; the required ones, `url` and `token`, are the runtime's. */
+/**
+ * The optional members of all senders of HTTP requests. The required ones, `url` and `token`, come from the runtime.
+ */
 const [, SENDING] = REQUEST_MEMBERS;
 const PUBLISHER_MEMBERS: MembersOf<PublisherOptions> = [
   { runtime: ANY, siteId: ID },
   { ...SENDING, url: BASE_URL },
 ];
 
-/** Throws TypeError unless it is a runtime, or what publishes with one needs of it. */
+/** Throws TypeError if the value has not the members of a runtime that the publisher uses. */
 export function checkRuntime(runtime: HostRuntime): void {
   const isRuntime = typeof runtime === 'object' && runtime !== null && typeof runtime.token === 'function';
   if (!isRuntime) throw wrong('runtime', runtime, 'what createRuntime returns');
@@ -81,7 +89,7 @@ export function createSiteEventPublisher(given: PublisherOptions): SiteEventPubl
   return publisherOf(given);
 }
 
-/** Creates a publisher of one site's events with options that were checked. */
+/** Creates a publisher from options that were already checked. */
 export function publisherOf({ runtime, siteId, url, ...options }: PublisherOptions): SiteEventPublisher {
   const base = url ?? baseOf(runtime.url);
   return {
@@ -107,7 +115,7 @@ export function publisherOf({ runtime, siteId, url, ...options }: PublisherOptio
         {
           method: 'POST',
           path: '/ingest',
-          // `writeJson` returns undefined only for values that are not JSON, which an object is.
+          // `writeJson` returns undefined only for a value that is not JSON. An object is always JSON.
           body: body ?? '',
           budgetMs: BUDGET_MS,
           signal,
@@ -127,8 +135,8 @@ function baseOf(linkUrl: string): string {
 }
 
 /**
- * Throws HostError `runtime_disconnected` if there is no link, because another instance of the client may have replaced
- * the runtime's instance since the link was lost.
+ * Throws HostError `runtime_disconnected` if there is no link. Without one, another instance of the client may have
+ * replaced this one.
  */
 function requireLink({ status }: HostRuntime, messageId: string): void {
   if (status.state === 'connected') return;
@@ -159,14 +167,14 @@ function receiptOf(messageId: string, answer: HttpAnswer): PublishReceipt {
  * The error of a request that did not reach the relay, or that the relay refused. `code` is one of callboard's codes
  * (`stale_instance`, `forbidden`, ...), or:
  *
- * - `runtime_disconnected`: the runtime has no link and sent nothing, or the relay did not answer in time when a site
- *   was to be registered (`createControlServer`).
- * - `unreachable`: the relay could not be reached, or its answer did not arrive. The event may have been retained:
- *   publish it again with the same `messageId`, so that the relay retains it only once.
+ * - `runtime_disconnected`: the runtime has no link and nothing was sent, or the relay did not answer a registration in
+ * time (`startCooperativeSiteControlServer`).
+ * - `unreachable`: the relay could not be reached, or its answer did not arrive. The event may have been stored:
+ * publish it again with the same `messageId`, so that the relay stores it only once.
  * - `bad_answer`: the response does not come from a relay.
  */
 export class HostError extends LibraryError {
-  /** The event that the error concerns; null when it concerns none. */
+  /** The event that the error is about; null if it is about none. */
   readonly messageId: string | null;
 
   constructor(code: string, message: string, details: HostErrorDetails = {}) {

@@ -1,22 +1,23 @@
-/** Refuses requests to the control server that do not come from an authorized local program. */
+/** Refuses requests to the control server that do not come from an authorized program on this machine. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { problem, type Problem } from './problems.ts';
 
-/** The parts of a request that are checked. */
+/** The members of a request that are checked. */
 type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders'> & {
   readonly socket: Pick<Socket, 'remoteAddress'>;
 };
 
-/** `port`: the port on which the server listens, which the Host header must name. */
+/** `port`: the port on which the server listens. The Host header must name it. */
 type Rules = { readonly port: number; readonly token: string };
 
 /**
- * Checks a request by its peer address and headers, before its body is read. Returns the refusal, or null when the
- * request is accepted. The first three checks keep other machines and web pages out. A page whose name was made to
- * resolve to this machine (DNS rebinding) still sends its own name as Host. Browsers send Origin with every request
- * that can change state. Forwarded headers are ignored.
+ * Checks a request by its peer address and headers, before its body is read. Returns the refusal, or null if the
+ * request is accepted. The first three checks keep out other machines and web pages: the peer must be on this machine,
+ * the Host header must name it, and there must be no Origin header. A web page whose host name was made to resolve to
+ * this machine (DNS rebinding) still sends its own name as Host, and browsers send Origin with every request that can
+ * change state. Headers of proxies are ignored.
  */
 export function refusalOf(request: RequestHead, { port, token }: Rules): Problem | null {
   if (!isLoopback(request.socket.remoteAddress)) {
@@ -33,8 +34,8 @@ function isLoopback(address: string | undefined): boolean {
 }
 
 /**
- * Whether the request has exactly one Host header, which names this machine and the server's port. Reads the raw
- * headers, because `headers` contains only the first of several Host headers.
+ * Whether the request has exactly one Host header, and this header names this machine and the server's port. Reads the
+ * raw headers, because `headers` keeps only the first of several Host headers.
  */
 function namesLoopback({ rawHeaders }: RequestHead, port: number): boolean {
   const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host');
@@ -45,7 +46,7 @@ function namesLoopback({ rawHeaders }: RequestHead, port: number): boolean {
   return hosts.length === 1 && (known || plain);
 }
 
-/** Whether the request bears the token. Compares digests, which have equal lengths, in constant time. */
+/** Whether the request has the token. Compares digests of equal length in constant time. */
 function bears({ headers }: RequestHead, token: string): boolean {
   const [, given = ''] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   return timingSafeEqual(digest(given), digest(token));

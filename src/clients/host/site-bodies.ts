@@ -1,4 +1,4 @@
-/** Checks the JSON bodies of the control server's routes, member by member. */
+/** Checks the JSON bodies of requests to the control server, member by member. */
 import type { Check } from '../../protocol/fields.ts';
 import { isRecord } from '../../protocol/json.ts';
 import type { SiteDefinition } from '../runtime/types.ts';
@@ -18,8 +18,8 @@ const PROFILE = { action_invocation: FLAG, sharing: FLAG };
 const EVENT = { name: TEXT, data: ANY, message_id: TEXT };
 
 /**
- * Reads the definition of a site. Throws ProblemError `invalid_argument`, naming every wrong member. The relay checks
- * the syntax of the names.
+ * Reads the definition of a site. Throws ProblemError `invalid_argument` that names every wrong member. The syntax of
+ * names is left to the relay.
  */
 export function readDefinition(siteId: string, body: Members): SiteDefinition {
   const wrong = faultsOf(DEFINITION, body);
@@ -36,7 +36,7 @@ export function readDefinition(siteId: string, body: Members): SiteDefinition {
   };
 }
 
-/** Reads an event. Throws ProblemError `invalid_argument`, naming every wrong member. */
+/** Reads an event. Throws ProblemError `invalid_argument` that names every wrong member. */
 export function readEvent(body: Members): NewSiteEvent {
   const { name, data, message_id: messageId } = body;
   const missing = name === undefined || name === null ? [{ parameter: 'name', detail: 'required' }] : [];
@@ -44,7 +44,7 @@ export function readEvent(body: Members): NewSiteEvent {
   return { name: String(name), data: data ?? null, ...(typeof messageId === 'string' && { messageId }) };
 }
 
-/** Returns the faults of the given members. A member that is null counts as absent. */
+/** Returns the faults of the given members. A null member counts as absent. */
 function faultsOf(checks: Readonly<Record<string, Check>>, members: Members, prefix = ''): readonly Fault[] {
   return Object.entries(members).flatMap(([name, value]) => {
     const parameter = prefix + name;

@@ -1,16 +1,19 @@
-/** The contracts of actions, which clients and callers share: schemas, and the types that follow from them. */
+/**
+ * The contracts of actions that clients and callers share: their schemas, and the types that are derived from the
+ * schemas.
+ */
 
-/** A JSON Schema 2020-12. Written `as const`, it gives the types of params and results too. */
+/** A JSON Schema 2020-12. If it is written `as const`, the types of params and results are derived from it. */
 export type JsonSchema = Readonly<Record<string, unknown>> | boolean;
 
-/** A schema of a library that follows standardschema.dev, such as zod, arktype or valibot. */
+/** A schema of a library that implements standardschema.dev, such as zod, arktype or valibot. */
 export type StandardSchema<Input = unknown, Output = unknown> = {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    /** Present if the library can write the schema as JSON Schema, as zod 4 and arktype do. */
+    /** Present if the library can convert the schema to JSON Schema, as zod 4 and arktype can. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: 'draft-2020-12' }) => Readonly<Record<string, unknown>>;
     };
@@ -27,49 +30,49 @@ export type StandardIssue = {
 
 export type ActionSchema = JsonSchema | StandardSchema;
 
-/** The advertisement of an action, and its local checks. */
+/** The definition of an action: what is advertised about it, and what is checked locally. */
 export type ActionSpec<S extends ActionSchema = ActionSchema, R extends ActionSchema = ActionSchema> = {
-  /** One line for people and agents who choose an action. */
+  /** One line for people and agents who choose between actions. */
   readonly summary?: string;
-  /** What the summary leaves out. */
+  /** Details that the summary does not mention. */
   readonly description?: string;
-  /** A version of your own. The relay compares nothing. */
+  /** A version of the program's own choice. The relay does not interpret it. */
   readonly version?: string;
   /**
-   * The schema of the params: a JSON Schema 2020-12, or a schema of a library such as zod. Params that do not match are
-   * refused with `arguments_invalid`, before `authorize` and `approve` are called. The handler receives what the
-   * library's schema makes of them.
+   * The schema of the params: a JSON Schema 2020-12, or a schema of a library such as zod. If the params do not match,
+   * the command is refused with `arguments_invalid`, before `authorize` and `approve` are called. The handler receives
+   * the params as the library's schema converts them.
    */
   readonly schema?: S;
-  /** The JSON Schema to advertise, for a library's schema that cannot be written as one. */
+  /** The JSON Schema to advertise, if `schema` is a library's schema that cannot be converted to one. */
   readonly jsonSchema?: JsonSchema;
   /**
-   * The schema of the result, which is not advertised. A result that does not match it is not sent: the command fails
-   * with `result_unavailable`, since it ran.
+   * The schema of the result. It is not advertised. A result that does not match is not sent: the command fails with
+   * `result_unavailable`, because it has already run.
    */
   readonly result?: R;
-  /** Further facts about the action, as any JSON value. The whole advertisement has at most 64 KiB. */
+  /** Further facts about the action, as any JSON value. The whole advertisement may have at most 64 KiB. */
   readonly metadata?: unknown;
   /**
-   * Whether only one command of the action may run at a time. While it runs, others are refused (`lease_busy`). Default
-   * false.
+   * Whether only one command of this action may run at a time. While one runs, others are refused with `lease_busy`.
+   * Default false.
    */
   readonly lease?: boolean;
   /**
-   * The longest time that the handler may run, in milliseconds: 1 to 2147483647. After it, the handler's signal is
-   * aborted. If the handler then stops, the command fails with `client_timeout`. The command's own deadline applies
-   * too. Absent: only the deadline applies.
+   * The time limit of the handler, in milliseconds: 1 to 2147483647. At the limit, the handler's signal is aborted. If
+   * the handler then stops, the command fails with `client_timeout`. The command's own deadline applies as well.
+   * Absent: only the deadline applies.
    */
   readonly timeoutMs?: number;
   /**
-   * Whether each command requires `approve`. Without an `approve` callback, each command is refused
-   * (`approval_denied`). Default false.
+   * Whether each command needs the consent of the `approve` callback. If the runtime has no such callback, commands of
+   * this action are refused with `approval_denied`. Default false.
    */
   readonly approval?: boolean;
   /**
-   * What the action does, for people and tools; it changes nothing about how the action runs. An absent member says
-   * nothing. `idempotent`: running the action again with the same params changes nothing more. `openWorld`: it acts on
-   * something outside the client.
+   * What the action does, as information for people and tools. It has no influence on how the action runs. An absent
+   * member means that nothing is known. `idempotent`: running the action again with the same params changes nothing
+   * more. `openWorld`: the action affects something outside the client.
    */
   readonly effects?: {
     readonly readOnly?: boolean;
@@ -79,25 +82,31 @@ export type ActionSpec<S extends ActionSchema = ActionSchema, R extends ActionSc
   };
 };
 
-/** The contract of some actions, by their names. */
+/** The contract of several actions, by their names. */
 export type ActionSpecs = Readonly<Record<string, ActionSpec>>;
 
 /**
- * Returns the contract that it is given, with the types of its schemas. A client passes each of its actions to
- * `handle`; a caller passes the type: `createHttpCaller<typeof actions>(options)`.
+ * Returns its argument, with the types of the schemas. A client passes each action to `handle`. A caller uses only the
+ * type: `createHttpCaller<typeof actions>(options)`.
  */
 export function defineActions<const A extends ActionSpecs>(actions: A): A {
   return actions;
 }
 
-// The types that follow from schemas. A schema that is not known when the program is compiled gives no type.
+// Types that are derived from schemas. A schema that is only known at run time gives no type.
 
-/** The params of a command, if nothing more is known about them. */
+/** The type of params about which nothing more is known. */
 export type Params = Readonly<Record<string, unknown>>;
 
-/** What a value is before a library's schema has read it: params as a caller sends them, a result as it is returned. */
+/**
+ * The type of a value before a library's schema converts it: params as the caller sends them, or a result as the
+ * handler returns it.
+ */
 export type InputOf<S> = TypesOf<S>['input'];
-/** What a value is after a library's schema has read it: params as a handler receives them, a result as it arrives. */
+/**
+ * The type of a value after a library's schema converted it: params as the handler receives them, or a result as the
+ * caller receives it.
+ */
 export type OutputOf<S> = TypesOf<S>['output'];
 
 type TypesOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
@@ -106,17 +115,17 @@ type TypesOf<S> = S extends { readonly '~standard': { readonly types?: infer T }
     : { readonly input: unknown; readonly output: unknown }
   : { readonly input: FromJsonSchema<S>; readonly output: FromJsonSchema<S> };
 
-/** `T`, or `Params` if it is unknown. */
+/** `T`; `Params` if `T` is `unknown`. */
 export type ParamsOr<T> = unknown extends T ? Params : T;
 
-/** The params with which a caller invokes the action of this contract. */
+/** The type of the params with which a caller invokes an action of this contract. */
 export type ParamsIn<A> = A extends { readonly schema: infer S } ? ParamsOr<InputOf<S>> : Params;
-/** The result that a caller receives from the action of this contract. */
+/** The type of the result that a caller gets from an action of this contract. */
 export type ResultOf<A> = A extends { readonly result: infer R } ? OutputOf<R> : unknown;
 
 /**
- * The type of the values that match a JSON Schema: the intersection of what its keywords say. Unknown for what types
- * cannot say, such as `$ref`, `not` and `if`.
+ * The type of the values that match a JSON Schema: the intersection of the types of its keywords. `unknown` for
+ * keywords that types cannot express, such as `$ref`, `not` and `if`.
  */
 export type FromJsonSchema<S> = S extends unknown
   ? Constant<S> & Typed<S> & OneOf<S, 'anyOf'> & OneOf<S, 'oneOf'> & AllOf<S>

@@ -1,9 +1,9 @@
-/** What helps when a connection fails. */
+/** Texts that tell a person why a connection failed and what to do. */
 
-/** What a person does about the end of a link, by its reason. */
+/** Advice for a person about the end of a link, by the reason of the end. */
 export type LinkHelp = Readonly<Record<string, string | undefined>>;
 
-/** The end of a link. `said`: what the relay, or the token function, said about it; null if nothing. */
+/** The end of a link. `said`: the message of the relay or of the token function; null if there is none. */
 type LinkDown = {
   readonly url: string;
   readonly reason: string;
@@ -15,7 +15,7 @@ type LinkDown = {
 
 const TOKEN_REFUSED = 'The relay refused the token. Use a new one: tokens expire, and belong to one relay.';
 
-/** Returns why a link is down, and what helps. */
+/** Returns a text that says why a link is down and what to do. */
 export function linkAdvice({ url, reason, said, accepted, help }: LinkDown): string {
   const path = url.endsWith('/connect') ? '' : ' Its path ends in /connect.';
   const other = accepted || said !== null ? `The link to ${url} ended: ${reason}.` : unreachable(url) + path;
@@ -23,14 +23,14 @@ export function linkAdvice({ url, reason, said, accepted, help }: LinkDown): str
   return `${advice ?? other}${said === null ? '' : ` (${said})`}${see(reason)}`;
 }
 
-/** Returns the advice for a relay that does not answer. */
+/** Returns the text for a relay that cannot be reached. */
 export function unreachable(url: string): string {
   return `No relay answers at ${url}. Does it run, and are host, port and path right?${pageHint(url)}`;
 }
 
 /**
- * Returns what else may be wrong in a page of another origin. Browsers do not tell a page why a connection failed, so a
- * relay that refuses the page looks like one that is not there.
+ * Returns a further hint for a web page of another origin. Browsers do not tell a page why a connection failed, so a
+ * relay that refuses the page looks like one that cannot be reached.
  */
 export function pageHint(url: string): string {
   const { origin } = typeof location === 'undefined' ? {} : location;
@@ -38,12 +38,12 @@ export function pageHint(url: string): string {
   return ` If it runs: this page is of the origin ${origin}, which ALLOWED_ORIGINS of the relay must list.`;
 }
 
-/** Returns where a message is explained. */
+/** Returns a reference to the section of the documentation that explains a message. */
 export function see(anchor: string): string {
   return ` (docs/troubleshooting.md#${anchor})`;
 }
 
-/** Prints on the console what no callback of the program receives. */
+/** Prints a warning on the console. For events about which the program has no callback. */
 export function warn(who: string, message: string, ...more: readonly unknown[]): void {
   console.warn(`callboard: ${who}: ${message}`, ...more);
 }

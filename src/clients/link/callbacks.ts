@@ -1,8 +1,8 @@
-/** Calls the callbacks of the program. */
+/** Calls the program's callbacks in such a way that their errors cannot harm the library. */
 
 export type ErrorSink = (error: unknown) => void;
 
-/** Runs a user's callback. Passes its errors and rejections to the sink, and ignores errors of the sink. */
+/** Calls a callback. Passes what it throws, or rejects with, to `onError`. Ignores what `onError` throws. */
 export function guarded(run: () => unknown, onError: ErrorSink | undefined): void {
   try {
     const answer = run();
@@ -12,7 +12,7 @@ export function guarded(run: () => unknown, onError: ErrorSink | undefined): voi
   }
 }
 
-/** Passes an error to the sink, and ignores what that throws. */
+/** Passes an error to `onError`. Ignores what `onError` throws. */
 export function reportTo(onError: ErrorSink | undefined, error: unknown): void {
   if (onError) guarded(() => onError(error), undefined);
 }

@@ -1,16 +1,16 @@
 /**
- * Makes the ids that the client libraries need. Does not use `crypto.randomUUID`, which pages without a secure context
- * (plain HTTP) do not have.
+ * Makes ids for the client libraries. `crypto.randomUUID` is not used, because pages without a secure context (plain
+ * HTTP) do not have it.
  */
 
-/** Returns the prefix and 128 random bits in hexadecimal: a valid callboard id. */
+/** Returns the prefix and 128 random bits in hexadecimal, which is a valid id for the relay. */
 export function randomId(prefix: string): string {
   return prefix + randomDigits(16);
 }
 
 /**
- * Returns an id with 48 bits of time and 80 random bits. These ids sort by the millisecond of their creation (`now`,
- * epoch milliseconds). The relay keeps commands in the order of their ids, and appending to that order costs least.
+ * Returns the prefix, 48 bits of time and 80 random bits. Such ids sort by the millisecond of their creation (`now`,
+ * epoch milliseconds). The relay orders commands by id, and appending at the end of this order costs least.
  */
 export function timeOrderedId(prefix: string, now: number): string {
   return prefix + Math.trunc(now).toString(16).padStart(12, '0') + randomDigits(10);

@@ -1,8 +1,8 @@
-/** The answers of the relay to a request, and the errors of all client libraries that are made of them. */
+/** The base class of the libraries' errors, and the refusals of the relay from which they are made. */
 import type { CloseReason, Code } from '../../protocol/codes.ts';
 import { see } from './advice.ts';
 
-/** What every error of the libraries may say besides its code and message. */
+/** The members that every library's error may have in addition to code and message. */
 export type LibraryErrorDetails = {
   readonly retryAfterMs?: number | null | undefined;
   readonly mayHaveRun?: boolean;
@@ -10,26 +10,26 @@ export type LibraryErrorDetails = {
 };
 
 /**
- * The code of a library's error: one of callboard's codes, the name of a close code, or one of the libraries' own. A
- * newer relay may send one that this version does not name.
+ * The code of a library's error: one of callboard's codes, the name of a close code, or one of the libraries' own
+ * codes. A newer relay may send a code that is not among these types.
  */
 export type ErrorCode = Code | CloseReason | 'unreachable' | 'bad_answer' | 'overloaded' | 'closed';
 
-/** The form that the errors of all libraries share. */
+/** The base class of the errors of all libraries. */
 export class LibraryError extends Error {
   readonly code: ErrorCode;
-  /** The time after which a retry may succeed, in milliseconds; null when the relay gave no time. */
+  /** How many milliseconds later a retry may succeed; null if the relay gave no time. */
   readonly retryAfterMs: number | null;
   /**
-   * Whether a request may have been written whose answer did not arrive. What it asked for may have run: send it again
-   * under its id, which runs nothing twice.
+   * Whether the request may have reached the relay although no answer arrived. If so, it may have taken effect. Sending
+   * it again with the same id does not run anything twice.
    */
   readonly mayHaveRun: boolean;
 
   constructor(name: string, code: string, message: string, { retryAfterMs, mayHaveRun, cause }: LibraryErrorDetails) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = name;
-    // Most codes come from the relay, as texts.
+    // Most codes are texts that the relay sent.
     this.code = code as ErrorCode;
     this.retryAfterMs = retryAfterMs ?? null;
     this.mayHaveRun = mayHaveRun ?? false;
@@ -43,7 +43,7 @@ export type AnswerRefusal = {
     readonly retryAfterMs?: number | null;
     /** The check that refused the request, if the relay names it. */
     readonly by?: string | null;
-    /** The name of the share that is used up. */
+    /** The name of the share without room. */
     readonly share?: string | null;
     readonly mayHaveRun?: boolean;
   };
@@ -68,14 +68,17 @@ export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** A response. `body` is the JSON object that it contains; `{}` if it contains none. */
+/** A response. `body`: its JSON object; `{}` if it contains none. */
 export type HttpAnswer = {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
   readonly retryAfterMs: number | null;
-  /** Whether an earlier attempt may have been written whose answer did not arrive: a refusal says nothing about that. */
+  /**
+   * Whether an earlier attempt may have reached the relay although its answer did not arrive. A refusal of this attempt
+   * says nothing about the earlier one.
+   */
   readonly mayHaveRun?: boolean;
 };
 
-/** What the message of an error with `mayHaveRun` ends with. */
+/** The end of the message of an error with `mayHaveRun`. */
 export const MAY_HAVE_RUN = ` The request was written: it may have run.${see('may-have-run')}`;

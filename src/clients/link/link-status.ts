@@ -1,4 +1,4 @@
-/** The states of a link, and what a relay tells a client about it. */
+/** The states of a link, and the relay's welcome. */
 import { JSON_DEPTH, MAX_FRAME_BYTES } from '../../protocol/bounds.ts';
 import type { DownFrame } from '../../protocol/frames.ts';
 
@@ -7,7 +7,7 @@ export type Welcome = Extract<DownFrame, { type: 'welcome' }>;
 /** The bounds that the relay sets for frames and payloads. */
 export type LinkBounds = { readonly maxFrameBytes: number; readonly maxDepth: number };
 
-/** The bounds of the protocol. They apply before the first `welcome`, and over HTTP. */
+/** The bounds of the protocol. They are used until the first `welcome`, and over HTTP. */
 export const BOUNDS: LinkBounds = { maxFrameBytes: MAX_FRAME_BYTES, maxDepth: JSON_DEPTH };
 
 export function boundsOf({ max_frame_bytes, max_depth = JSON_DEPTH }: Welcome): LinkBounds {
@@ -18,15 +18,15 @@ export function boundsOf({ max_frame_bytes, max_depth = JSON_DEPTH }: Welcome): 
  * The state of a link:
  *
  * - `connecting`: a socket is being opened. `attempt` counts the failures since the last stable link.
- * - `connected`: the relay sent `welcome`.
+ * - `connected`: the relay has sent `welcome`.
  * - `disconnected`: there is no link. `retryInMs` is the time until the next attempt, in milliseconds; null before
- *   `connect` is called.
- * - `closed`: the link is closed permanently, by `close()` (reason `client_closed`, or `closed` for a caller), or
- *   because the relay says not to reconnect or refuses a constant token.
+ * `connect` is called.
+ * - `closed`: the link is closed permanently: by `close()` (reason `client_closed`, or `closed` for a caller), or
+ * because the relay says not to reconnect or refuses a constant token.
  *
- * `reason` is the name of the close code if there was one, otherwise `connection_lost`, `connect_timeout`,
- * `connect_failed`, `heartbeat_lost`, `token_failed`, or `not_connected` before the first attempt. `message` tells a
- * person what happened and what helps.
+ * `reason` is the name of the close code if there was one. Otherwise it is `connection_lost`, `connect_timeout`,
+ * `connect_failed`, `heartbeat_lost`, `token_failed`, or before the first attempt `not_connected`. `message` tells a
+ * person what happened and what to do.
  */
 export type LinkStatus =
   | { readonly state: 'connecting'; readonly attempt: number }
@@ -40,8 +40,8 @@ export type LinkStatus =
   | { readonly state: 'closed'; readonly reason: string; readonly message: string };
 
 /**
- * The error with which a runtime's `ready()`, and its requests to define or remove a site or to pause the client, reject
- * when the link is closed permanently.
+ * The error of a runtime whose link is closed permanently. `ready()` rejects with it, and so do requests to register or
+ * remove a site or to pause the client.
  */
 export class LinkClosedError extends Error {
   readonly reason: string;

@@ -1,6 +1,6 @@
 /**
- * Keeps a WebSocket link to a relay: reconnects it, renews its token, and takes it to the relay that is nearest to the
- * user's data. Knows no commands: `onFrame` receives the frames.
+ * Keeps a WebSocket link to a relay: reconnects it, renews its token, and moves it to the relay that owns the user's
+ * data. Passes received frames to `onFrame`.
  */
 import { longerThan } from '../../protocol/bounds.ts';
 import { SUBPROTOCOL, type DownFrame, type UpHeader } from '../../protocol/frames.ts';
@@ -13,38 +13,40 @@ import { backoffMs, STABLE_MS, reconnectMs, renewInMs, takeTokenInTime, type Tok
 import { elapsed, socketConstructor, systemClock, type Clock, type SocketConstructor } from './platform.ts';
 import { Session, upFrame, type LinkFrame, type SessionEnd, type Why } from './session.ts';
 
-/** The options of every library that keeps a link. */
+/** The options of all libraries that keep a link. */
 export type LinkOptions = {
   /**
-   * The relay's `/connect`, or the address that a proxy maps to it; `ws://` or `wss://`. Of several addresses of one
-   * deployment, the next one is tried when a link ends or cannot be opened, with one backoff for all.
+   * The address of the relay's `/connect`, or the address that a proxy maps to it: `ws://` or `wss://`. If there are
+   * several addresses of one deployment, the next one is tried when a link ends or cannot be opened, with one backoff
+   * for all of them.
    */
   readonly url: string | readonly string[];
   /**
-   * The hosts besides those of `url` to which the link may go when the relay names one as nearer to the user's data:
-   * patterns such as `relay-*.example` or `10.0.0.*:4400`, in which `*` stands for any characters but dots and colons.
-   * The port is absent if it is that of the scheme. From an address with TLS the link never goes to one without.
+   * The hosts, besides those of `url`, to which the link may move when the relay says that another relay owns the
+   * user's data (its home). Patterns such as `relay-*.example` or `10.0.0.*:4400`, in which `*` stands for any
+   * characters except dots and colons. Omit the port if it is the default of the scheme. The link never moves from an
+   * address with TLS to one without.
    */
   readonly homes?: readonly string[];
   /**
-   * A token, or a function that returns one. The function is called before each connection and each renewal; a home gets
-   * the token of the link that goes there. A constant token that the relay refuses closes the link permanently. If the
-   * function throws, `onError` receives the error, and the link tries again later (`token_failed`). Undefined, such as an
-   * environment variable that is not set, is refused at once.
+   * A token, or a function that returns one. The function is called before each connection and each renewal. When the
+   * link moves to a home, the same token is used there. If the relay refuses a constant token, the link is closed
+   * permanently. If the function throws, `onError` receives the error and the link tries again later (`token_failed`).
+   * Undefined, for example because an environment variable is not set, is refused at once.
    */
   readonly token: TokenSource | undefined;
   /**
-   * Called at each change of the status. `onError` receives what this callback throws. Where nothing receives the
-   * status, the library warns on the console of an attempt that failed, once until the next link, and of an end that
-   * the program did not cause.
+   * Called at each change of the status. If it throws, `onError` receives the error. If the program has no callback for
+   * the status, the library warns on the console: about a failed attempt, once until the next link, and about an end
+   * that the program did not cause.
    */
   readonly onStatus?: (status: LinkStatus) => void;
   /**
-   * Receives errors that no call reports: a callback or the token function threw, or the relay refused a frame. What
+   * Receives errors that no method reports: a callback or the token function threw, or the relay refused a frame. What
    * this callback throws is ignored.
    */
   readonly onError?: ErrorSink;
-  /** The class of the sockets. Default: the platform's. If it throws, the link tries again (`connect_failed`). */
+  /** The class for sockets. Default: the platform's. If it throws, the link tries again (`connect_failed`). */
   readonly WebSocket?: SocketConstructor;
   /** The source of time and timers. Default: the system's. */
   readonly clock?: Clock;
@@ -58,33 +60,39 @@ export const LINK_MEMBERS: MembersOf<LinkOptions> = [
 ];
 
 type LinkUser = {
-  /** Whose link it is, such as `client tab`. Warnings begin with it. */
+  /** The name of the link's user in warnings, such as `client tab`. */
   readonly who: string;
-  /** Reads a frame that is for this user. */
+  /** Parses a frame for this kind of link; null if the frame is unknown. */
   readonly parse: (text: string) => DownFrame | null;
-  /** Whether the program receives this status or caused it. If so, nothing is printed. */
+  /** Whether the program learns of this status, or has caused it. If so, no warning is printed. */
   isHeard(status: LinkStatus): boolean;
-  /** What helps where only this kind of link ends so. */
+  /** Advice for reasons of an end that only this kind of link has. */
   readonly help?: LinkHelp;
   /**
-   * Returns the text of the hello frame for a new connection. `attempt`: its number, from 1. Called when all earlier
-   * sockets are given up: no frame that they still receive is handled any more.
+   * Returns the text of the hello frame for a new connection. `attempt`: the number of the connection, from 1. When
+   * this is called, all earlier sockets have been given up, and frames that they still receive are ignored.
    */
   hello(token: string, attempt: number): string;
-  /** `ageMs`: how long ago the relay sent it, beyond the shortest delay of this link; null: the relay does not say. */
+  /**
+   * `ageMs`: how long ago the relay sent the frame, minus the shortest delay that this link has seen; null if the relay
+   * does not say.
+   */
   onFrame(frame: LinkFrame, ageMs: number | null): void;
   onStatus(status: LinkStatus): void;
 };
 
-/** The upper bound of the delay before a link goes to the user's home, in milliseconds: others may go there too. */
+/**
+ * The upper bound of the random delay before a link moves to the user's home, in milliseconds. The delay is random
+ * because many links may move there at the same time.
+ */
 const HOME_BASE_MS = 5_000;
-/** The same after attempts that failed. */
+/** The upper bound of this delay after several failed attempts, in milliseconds. */
 const HOME_CAP_MS = 600_000;
 
 /**
- * A link that reconnects by itself, one socket at a time, until it is closed permanently. If the relay names another one
- * as the user's home, the link goes there: it leaves its socket when that of the home is open. Only the constructor
- * throws: TypeError for wrong options, or when there is no WebSocket.
+ * A link that reconnects by itself until it is closed permanently. It uses one socket at a time. If the relay names
+ * another relay as the user's home, the link opens a socket there, and then leaves its present socket. Only the
+ * constructor throws: TypeError for wrong options, or if there is no WebSocket.
  */
 export class RelayLink {
   readonly #options: LinkOptions & LinkUser;
@@ -99,15 +107,18 @@ export class RelayLink {
   #session: Session | null = null;
   readonly #urls: readonly string[];
   #moves = 0;
-  /** Match the hosts to which the link may go. */
+  /** Match the hosts to which the link may move. */
   readonly #hosts: readonly RegExp[];
-  /** The address of the home that the link is at; null: it is at one of its own addresses. */
+  /** The address of the home to which the link has moved; null if it is at one of its own addresses. */
   #home: string | null = null;
-  /** The socket that is being opened to a home. */
+  /** The socket that is being opened to a home; null if there is none. */
   #next: Session | null = null;
-  /** The socket that this program leaves for the relay at another address, kept until that relay has answered. */
+  /**
+   * The previous socket after a move to a home. It stays open until the home has answered, because closing it earlier
+   * would count as a disconnect. Null if there is none.
+   */
   #left: Session | null = null;
-  /** How many homes in a row were no home in the end. */
+  /** How many attempts to move to a home have failed in a row. */
   #failedHomes = 0;
   #stays = false;
   #cancelSeek = (): void => {};
@@ -117,14 +128,14 @@ export class RelayLink {
   #sockets = 0;
   #upSince = 0;
   #token = '';
-  /** When the token of the link expires, as the relay says. */
+  /** When the token of the link expires (epoch milliseconds), as the relay said. */
   #expiresAt: number | undefined;
-  /** The last token that the relay refused. It is not tried again. */
+  /** The last token that the relay refused. It is not used again. */
   #refusedToken: string | null = null;
-  /** Whether a failed attempt was printed since the last link. */
+  /** Whether a failed attempt was printed since the link was last connected. */
   #warned = false;
   #cancelTimer = (): void => {};
-  /** The bounds of the last `welcome`. */
+  /** The bounds from the last `welcome`. */
   bounds: LinkBounds = BOUNDS;
 
   constructor(options: LinkOptions & LinkUser) {
@@ -140,17 +151,17 @@ export class RelayLink {
     return this.#status;
   }
 
-  /** The address in use, or the one that is tried next. */
+  /** The address in use; while there is no link, the address that is tried next. */
   get url(): string {
     return this.#home ?? this.#urls[this.#moves % this.#urls.length] ?? '';
   }
 
-  /** Whether the current socket has sent its hello, so that the relay may count this client as connected. */
+  /** Whether the current socket has sent its hello. From then on the relay may count this client as connected. */
   get greeted(): boolean {
     return this.#session?.greeted ?? false;
   }
 
-  /** Starts connecting. Afterwards the link reconnects by itself; further calls do nothing. */
+  /** Starts connecting. From then on the link reconnects by itself. Further calls do nothing. */
   connect(): void {
     if (this.#status.state !== 'disconnected' || this.#status.retryInMs !== null) return;
     this.#stopFollowing();
@@ -162,9 +173,12 @@ export class RelayLink {
     void this.#open();
   }
 
-  /** Ends the link: a page that runs no code must not be taken for a client that is there. */
+  /**
+   * Closes the socket because the page is frozen and runs no code. Otherwise the relay would count a client as
+   * connected that does not respond.
+   */
   #hide(): void {
-    // A page that goes into the cache is frozen too.
+    // A page that enters the back-forward cache also gets a freeze event. Then this was already done.
     if ('reason' in this.#status && this.#status.reason === HIDDEN) return;
     this.#session?.close(HIDDEN);
     this.#session = null;
@@ -175,7 +189,10 @@ export class RelayLink {
     this.#set({ state: 'disconnected', reason: HIDDEN, message, retryInMs: null });
   }
 
-  /** Tries again at once, or finds out whether the link is still there: the relay answers a token. */
+  /**
+   * Called when the page or the machine wakes. If the link waits for its next attempt, connects at once. If it is
+   * connected, checks that the relay still answers, by sending a token.
+   */
   #wake(): void {
     const isWaiting = this.#status.state === 'disconnected' && this.#status.retryInMs !== null;
     if (isWaiting) {
@@ -185,12 +202,15 @@ export class RelayLink {
     if (this.#session?.expectAnswer()) this.send({ type: 'auth', token: this.#token });
   }
 
-  /** Sends a frame. Returns false when there is no link; the frame is then discarded. */
+  /** Sends a frame. Returns false, and discards the frame, if there is no link. */
   send(header: UpHeader, payload: string | null = null): boolean {
     return this.sendText(upFrame(header, payload));
   }
 
-  /** Does the same with the text of a frame. A frame that the present relay does not accept is not sent either. */
+  /**
+   * Sends the text of a frame, like `send`. Returns false as well if the frame is larger than the present relay
+   * accepts.
+   */
   sendText(text: string): boolean {
     return this.#session !== null && !longerThan(text, this.bounds.maxFrameBytes) && this.#session.send(text);
   }
@@ -200,14 +220,14 @@ export class RelayLink {
   }
 
   /**
-   * Returns how much waits to be sent: the bytes in the socket's buffer, plus the characters of frames that wait to be
-   * joined.
+   * Returns how much has not been sent yet: the bytes in the socket's buffer, plus the characters of frames that wait
+   * to be joined.
    */
   backlog(): number {
     return this.#session?.backlog() ?? 0;
   }
 
-  /** Keeps the link at the relay where it is: the program is about to leave. */
+  /** Keeps the link at its present relay, because the program is about to close it. */
   stay(): void {
     this.#stays = true;
     this.#stopSeeking();
@@ -258,7 +278,7 @@ export class RelayLink {
     });
   }
 
-  /** Goes in a while to the relay that is nearest to the user's data, if the program allows it. */
+  /** Schedules a move to the user's home, if the program's options allow that host. */
   #seek(home: string | undefined): void {
     this.#stopSeeking();
     if (home === undefined || this.#stays || !mayGo(home, this.url, this.#hosts)) return;
@@ -267,7 +287,7 @@ export class RelayLink {
     this.#cancelSeek = this.#clock.after(inMs, () => this.#openHome(home));
   }
 
-  /** Opens a socket to a home. Until it is open, everything goes on as before. */
+  /** Opens a socket to a home. The present socket stays in use until the new one is open. */
   #openHome(home: string): void {
     const failed = (): void => {
       this.#next = null;
@@ -286,10 +306,11 @@ export class RelayLink {
     }
   }
 
-  /** Leaves the present socket for that of a home. Returns the hello for the home. */
+  /** Makes the socket to the home the current one, and stops using the previous one. Returns the hello for the home. */
   #leaveFor(home: string, next: Session): string {
     this.#session?.leave();
-    // It is not closed yet: then the client would count as disconnected until the home has welcomed it.
+    // The previous socket is not closed yet. Otherwise the client would count as disconnected until the home welcomes
+    // it.
     this.#left = this.#session;
     this.#session = next;
     this.#next = null;
@@ -319,7 +340,8 @@ export class RelayLink {
   #up(welcome: Welcome): void {
     this.#closeLeft();
     if (welcome.home === undefined) this.#failedHomes = 0;
-    // A home that names another one could send the link around.
+    // A home that names yet another home may be wrong, and following it could move the link in circles. So this counts
+    // as a failed move.
     else if (this.#home !== null) this.#failedHomes++;
     this.#upSince = elapsed(this.#clock);
     this.bounds = boundsOf(welcome);
@@ -343,12 +365,13 @@ export class RelayLink {
     this.#closeLeft();
     this.#cancelTimer();
     if (this.#status.state === 'connected' && elapsed(this.#clock) - this.#upSince >= STABLE_MS) this.#attempt = 0;
-    // It may be of another deployment. What the program must know, the relays that it named say too.
+    // The home refused the link. It may belong to another deployment, so its reason is not final. If the reason
+    // concerns the program, the link's own relays report it too.
     if (this.#home !== null && this.#status.state === 'connecting') {
       this.#failedHomes++;
       return this.#retry(end);
     }
-    // Before the welcome only the hello was sent, and it would be too large again.
+    // Before the welcome only the hello was sent. It would be too large again, so another attempt is useless.
     const isTooLarge = end.reason === 'frame_too_large' && this.#status.state === 'connecting';
     const reconnect = isTooLarge ? 'no' : end.reconnect;
     if (reconnect === 'no' || (reconnect === 'renew' && typeof this.#options.token === 'string')) {
@@ -365,7 +388,8 @@ export class RelayLink {
     const retryInMs = reconnectMs(this.#attempt++, afterMs, this.#options.random);
     this.#cancelTimer = this.#clock.after(retryInMs, () => void this.#open());
     const status = { state: 'disconnected', reason: end.reason, message: this.#advice(end), retryInMs } as const;
-    // The relay that named the home was there.
+    // The next address is tried only if one of the link's own addresses failed. If a home failed, the link returns to
+    // the address that named it.
     if (this.#home === null) this.#moves++;
     this.#home = null;
     if (this.#status.state === 'connecting' && !this.#warned) this.#warn(status);
@@ -421,15 +445,15 @@ export class RelayLink {
   }
 }
 
-/** Why a link is down while its page runs no code. */
+/** The reason for which a link is down while its page is frozen. */
 const HIDDEN = 'page_hidden';
 
-/** Returns the pattern of hosts that a program names. */
+/** Compiles a host pattern of the option `homes`. */
 function hostPattern(host: string): RegExp {
   return new RegExp(`^${host.replace(/[.*+?^${}()|[\]\\]/g, (char) => (char === '*' ? '[^.:]*' : `\\${char}`))}$`, 'i');
 }
 
-/** Whether a link that is at one address may go to another one. */
+/** Whether a link at address `from` may move to the address `home`. */
 function mayGo(home: string, from: string, hosts: readonly RegExp[]): boolean {
   if (!URL.canParse(home)) return false;
   const { protocol, host } = new URL(home);

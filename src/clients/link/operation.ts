@@ -1,14 +1,14 @@
-/** Sends GraphQL operations, and reads their answers. */
+/** Sends GraphQL operations over HTTP and reads the answers. */
 import { type LibraryErrorDetails, badAnswer, textOf, type HttpAnswer } from './library-error.ts';
 import { requestRelay, type RelayRequestOptions } from './request-with-retries.ts';
 
-/** The text of a GraphQL operation, with the types of its data and its variables if they are known. */
+/** The text of a GraphQL operation, with the types of its data and its variables if these are known. */
 export type TypedOperation<Data, Variables> = {
   toString(): string;
   readonly __apiType?: (variables: Variables) => Data;
 };
 
-/** Runs one operation. Rejects with the library's error, also when the answer contains errors beside partial data. */
+/** Runs one operation. Rejects with the library's error, even if the answer contains partial data besides errors. */
 export type RunOperation = <Data, Variables extends object>(
   operation: TypedOperation<Data, Variables>,
   variables: Variables,
@@ -17,12 +17,12 @@ export type RunOperation = <Data, Variables extends object>(
 
 type OperationErrorDetails = LibraryErrorDetails & { readonly status?: number | null };
 
-/** How long the relay may take to answer an operation, in milliseconds. */
+/** The time limit of an operation, in milliseconds. */
 const OPERATION_MS = 10_000;
 
 /**
- * Creates a function that sends queries and mutations to the relay's GraphQL endpoint. It repeats a request whose
- * connection breaks, so set `retries` to 0 for a mutation that must not be repeated. `errorOf` creates the errors.
+ * Creates a function that sends queries and mutations to the relay's GraphQL endpoint. The function repeats a request
+ * if the connection breaks. Set `retries` to 0 for a mutation that must not be repeated. `errorOf` makes the errors.
  */
 export function createOperationRunner(
   options: RelayRequestOptions,
@@ -49,14 +49,17 @@ export function createOperationRunner(
   };
 }
 
-/** Whether it is an object. Its members are not checked: the relay validated the document against its schema. */
+/**
+ * Whether the data is an object. Its members are not checked, because the relay has validated the operation against its
+ * schema.
+ */
 export function isData<Data>(data: unknown): data is Data {
   return typeof data === 'object' && data !== null;
 }
 
 /**
- * Returns the first error of a GraphQL answer, or the problem document of a request that was refused before GraphQL.
- * Null: the answer has neither.
+ * Returns the first error of a GraphQL answer, or the problem document of a request that was refused before GraphQL
+ * ran. Null if the answer contains neither.
  */
 export function operationRefusal(body: HttpAnswer['body']): { readonly code: string; readonly message: string } | null {
   const first: unknown = Array.isArray(body['errors']) ? body['errors'][0] : undefined;

@@ -1,13 +1,16 @@
-/** Follows what happens to the page that a library runs in, and keeps an id for each tab. Does nothing outside of pages. */
+/**
+ * Follows the life cycle of the page in which a library runs, and makes an id for each tab. Has no effect outside of
+ * pages.
+ */
 import { randomId } from './ids.ts';
 import { deferred, elapsed, sleep, type Clock } from './platform.ts';
 
 /** Receives the events of a page. */
 type PageListener = {
-  /** The page is frozen, or goes into the back-forward cache: it runs no code until `shown`. */
+  /** Called when the page is frozen or enters the back-forward cache. It runs no code until `shown`. */
   readonly hidden: () => unknown;
   readonly shown: () => unknown;
-  /** The page is visible again, or the machine is online again. What was open may be dead, without a word of it. */
+  /** Called when the page is visible again, or the machine is online again. Connections may have died unnoticed. */
   readonly woke: () => unknown;
 };
 
@@ -15,7 +18,7 @@ type PageListener = {
 export function followPage({ hidden, shown, woke }: PageListener): () => void {
   const stop = new AbortController();
   const handlers: Readonly<Record<string, (event: Event) => unknown>> = {
-    // An event that is not persisted is that of a page which ends, and the browser closes its connections.
+    // If the event is not persisted, the page ends, and the browser closes its connections.
     pagehide: (event) => isPersisted(event) && hidden(),
     pageshow: (event) => isPersisted(event) && shown(),
     online: woke,
@@ -23,13 +26,13 @@ export function followPage({ hidden, shown, woke }: PageListener): () => void {
     resume: shown,
     visibilitychange: () => document.visibilityState === 'visible' && woke(),
   };
-  // The events of the document pass the window as well, while they are captured.
+  // Events of the document also reach the window, in the capture phase.
   for (const [type, handler] of Object.entries(handlers))
     globalThis.addEventListener?.(type, handler, { capture: true, signal: stop.signal });
   return () => stop.abort();
 }
 
-/** Like `sleep`, but resolves as soon as the page wakes or is shown again. */
+/** Waits like `sleep`, but resolves at once when the page wakes or is shown again. */
 export async function sleepUnlessWoken(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = deferred();
   const over = new AbortController();
@@ -44,14 +47,14 @@ export async function sleepUnlessWoken(clock: Clock, ms: number, signal: AbortSi
   }
 }
 
-/** The silence, in milliseconds, after which a stream counts as dead: three ping intervals of the relay. */
+/** A stream counts as dead after this silence, in milliseconds: three ping intervals of the relay. */
 const SILENCE_MS = 60_000;
-/** The same when the page has woken: a ping interval, and time for the ping to arrive. */
+/** The same after the page has woken, in milliseconds: one ping interval, and time for the ping to arrive. */
 const WOKEN_SILENCE_MS = 25_000;
 
 /**
- * Watches one event stream. Calls `end`, with the reason, when the relay is silent, and when the page is hidden.
- * `heard` is called for each sign of life, `rest` while nothing is read, and `stop` at the end.
+ * Watches one event stream. Calls `end` with a reason if the relay is silent for too long, or if the page is hidden.
+ * Call `heard` at each sign of life, `rest` when nothing is being read, and `stop` at the end.
  */
 export function watchStream(clock: Clock, end: (reason: string) => void) {
   let heardAt = elapsed(clock);
@@ -91,14 +94,14 @@ function isPersisted(event: Event): boolean {
 const KEY = 'callboard.client_id';
 
 /**
- * Returns a new random id for a client. With `perTab`, the id is that of the tab: a reload keeps it, and a duplicated
- * tab has another one. Call it once in a page. Outside of a page, `perTab` changes nothing.
+ * Returns a new random id for a client. With `perTab`, the id belongs to the tab: a reload keeps it, and a duplicate of
+ * the tab gets another one. Call this once in a page. Outside of pages, `perTab` has no effect.
  */
 export function newClientId({ perTab = false }: { readonly perTab?: boolean } = {}): string {
   if (!perTab || typeof sessionStorage === 'undefined') return randomId('client-');
   const id = sessionStorage.getItem(KEY) ?? randomId('client-');
-  // The id is in the storage only while the page is away. A tab that is duplicated copies the storage of a page that is
-  // there, and finds none.
+  // The id is in the session storage only while no page of the tab is loaded. A duplicate copies the storage of a
+  // loaded page, so it finds no id.
   const take = (): void => sessionStorage.removeItem(KEY);
   take();
   addEventListener('pagehide', () => sessionStorage.setItem(KEY, id));

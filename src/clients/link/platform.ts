@@ -1,9 +1,9 @@
-/** What the client libraries use of the platform: clock and sockets. */
+/** The platform features that the client libraries use: a clock, timers, promises and sockets. */
 
 /**
- * A source of time and timers. `now` returns epoch milliseconds. `monotonic` returns elapsed milliseconds since any fixed
- * moment: a step of the wall clock does not change it. Where it is absent, `now` stands for it. `after` runs a function
- * once, `ms` milliseconds later. It returns a function that cancels the timer and may be called twice.
+ * A source of time and timers. `now`: epoch milliseconds. `monotonic`: elapsed milliseconds since any fixed moment,
+ * which do not change with the wall clock; if absent, `now` is used instead. `after`: runs a function once, `ms`
+ * milliseconds later, and returns a function that cancels the timer and may be called more than once.
  */
 export interface Clock {
   now(): number;
@@ -17,18 +17,18 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, run) {
-    // A timer that is set to a longer time fires at once.
+    // A longer delay would make the timer fire at once.
     const timer = setTimeout(run, Math.min(ms, LONGEST_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };
 
-/** Returns elapsed milliseconds, from which durations are computed. */
+/** Returns elapsed milliseconds, for measuring durations. */
 export function elapsed(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now();
 }
 
-/** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as the signal is aborted. */
+/** Resolves after `ms` milliseconds. If the signal is aborted, rejects at once with the signal's reason. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = deferred();
   const cancel = clock.after(ms, resolve);
@@ -41,7 +41,7 @@ type Deferred<T> = {
   reject(reason?: unknown): void;
 };
 
-/** Returns a promise and the functions that settle it, as the newer `Promise.withResolvers` does. */
+/** Returns a promise and the functions that settle it, like `Promise.withResolvers`, which older platforms lack. */
 export function deferred<T = void>(): Deferred<T> {
   let resolve: (value: T | PromiseLike<T>) => void = () => {};
   let reject: (reason?: unknown) => void = () => {};
@@ -49,7 +49,7 @@ export function deferred<T = void>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** Settles as `work` does, or rejects with the signal's reason as soon as the signal is aborted. */
+/** Settles like `work`. If the signal is aborted first, rejects at once with the signal's reason. */
 export function unlessAborted<T>(signal: AbortSignal | undefined, work: T | Promise<T>): Promise<T> {
   const { promise, resolve, reject } = deferred<T>();
   const stop = (): void => reject(signal?.reason);
@@ -59,9 +59,9 @@ export function unlessAborted<T>(signal: AbortSignal | undefined, work: T | Prom
   return promise.finally(() => signal?.removeEventListener('abort', stop));
 }
 
-// The sockets of the client libraries, and the states of their links.
+// The sockets of the client libraries.
 
-/** The part of the standard WebSocket that the clients use. Browsers, Node and `ws` provide it. */
+/** The members of the standard WebSocket that the libraries use. Browsers, Node and the package `ws` provide them. */
 export interface SocketLike {
   readonly bufferedAmount: number;
   addEventListener(type: 'open' | 'message' | 'close' | 'error', listener: (event: SocketEvent) => void): void;
@@ -78,7 +78,7 @@ export type SocketEvent = {
 
 export type SocketConstructor = new (url: string, protocols: string) => SocketLike;
 
-/** Returns the given constructor, or the platform's. Throws TypeError when there is neither. */
+/** Returns the given constructor, or the platform's. Throws TypeError if there is neither. */
 export function socketConstructor(given: SocketConstructor | undefined): SocketConstructor {
   const found = given ?? globalThis.WebSocket;
   if (!found) throw new TypeError('Pass the option WebSocket: this platform has none.');

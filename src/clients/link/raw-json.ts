@@ -1,7 +1,7 @@
-/** JSON text in values that a program passes on. */
+/** Wraps JSON text, so that it is sent unchanged in place of a value. */
 import { trustJson, type JsonText } from '../../protocol/json.ts';
 
-/** JSON text in the place of a value. */
+/** JSON text that stands for a value. */
 export class RawJson {
   readonly text: JsonText;
 
@@ -9,16 +9,16 @@ export class RawJson {
     this.text = text;
   }
 
-  /** Inside another value, the text is parsed. */
+  /** Called if the wrapper is part of another value, which is then serialized with the parsed text. */
   toJSON(): unknown {
     return JSON.parse(this.text);
   }
 }
 
 /**
- * Wraps JSON text so that it is sent unchanged in place of a value. Numbers beyond double precision and the order of
- * members are preserved. The wrapped text must be the whole value: inside another value it is parsed and serialized
- * again. Throws SyntaxError when the text is not JSON.
+ * Wraps JSON text so that it is sent unchanged in place of a value. This preserves numbers beyond double precision and
+ * the order of members. The text must be the whole value: if the wrapper is part of another value, the text is parsed
+ * and serialized again. Throws SyntaxError if the text is not JSON.
  */
 export function rawJson(text: string): RawJson {
   JSON.parse(text);
@@ -26,7 +26,8 @@ export function rawJson(text: string): RawJson {
 }
 
 /**
- * Returns the text of a RawJson; for any other value, the result of JSON.stringify. Throws what JSON.stringify throws.
+ * Returns the text of a RawJson, and the result of JSON.stringify for any other value. Throws what JSON.stringify
+ * throws.
  */
 export function jsonOf(value: unknown): string | undefined {
   return value instanceof RawJson ? value.text : JSON.stringify(value);

@@ -1,4 +1,4 @@
-/** How long a link waits before it connects again, and the token with which it does. */
+/** Computes the delays before reconnects and token renewals, and gets tokens from their source. */
 import { LONGEST_TIMER_MS, deferred, type Clock } from './platform.ts';
 
 type BackoffOptions = {
@@ -10,26 +10,29 @@ type BackoffOptions = {
   readonly random: () => number;
 };
 
-/** The upper bound of the first reconnect delay, in milliseconds (PROTOCOL.md, section 9). */
+/** The upper bound of the first delay before a reconnect, in milliseconds (PROTOCOL.md, section 9). */
 export const BACKOFF_BASE_MS = 500;
-/** The upper bound of every reconnect delay, in milliseconds (PROTOCOL.md, section 9). */
+/** The upper bound of all delays before a reconnect, in milliseconds (PROTOCOL.md, section 9). */
 export const BACKOFF_CAP_MS = 30_000;
 
 /**
- * Returns the delay before an attempt (counted from 0), in milliseconds. It is random, below a bound that doubles with
- * each attempt up to the cap. The whole delay is random (full jitter), so that the clients of a lost node do not
- * reconnect at the same moment.
+ * Returns the delay before an attempt (counted from 0), in milliseconds: a random time below a bound that doubles with
+ * each attempt, up to the cap. The whole delay is random (full jitter), so that the clients of a lost node do not all
+ * reconnect at once.
  */
 export function backoffMs(attempt: number, { baseMs, capMs, random }: BackoffOptions): number {
   return Math.floor(random() * Math.min(capMs, baseMs * 2 ** Math.min(attempt, 30)));
 }
 
-/** A link or stream that was up for this time, in milliseconds, resets the backoff. */
+/** After a link or stream was up for this time, in milliseconds, the backoff begins again. */
 export const STABLE_MS = 10_000;
-/** The longest delay before a reconnect that the relay may ask for, in milliseconds. */
+/** The longest delay before a reconnect that the relay may request, in milliseconds. */
 const LONGEST_AFTER_MS = 300_000;
 
-/** Returns the delay before a reconnect, in milliseconds: what the relay asked for (`afterMs`), plus the backoff. */
+/**
+ * Returns the delay before a reconnect, in milliseconds: the delay that the relay requested (`afterMs`) plus the
+ * backoff.
+ */
 export function reconnectMs(attempt: number, afterMs: number, random = Math.random): number {
   const jitter = backoffMs(attempt, { baseMs: BACKOFF_BASE_MS, capMs: BACKOFF_CAP_MS, random });
   return Math.min(LONGEST_AFTER_MS, Math.max(0, afterMs)) + jitter;
@@ -42,9 +45,9 @@ export function reconnectMs(attempt: number, afterMs: number, random = Math.rand
 export type TokenSource = string | (() => string | Promise<string>);
 
 /**
- * Returns how long to wait before renewing a token, in milliseconds. The renewal precedes the expiry by a tenth of the
- * remaining time, at least 5 s and at most 60 s. The result is at least 5 s, so that a wrong clock or a token function
- * that keeps returning the same token does not cause a renewal storm.
+ * Returns how long to wait before renewing a token, in milliseconds. The token is renewed before it expires: by a tenth
+ * of the remaining time, but at least 5 s and at most 60 s. The result is at least 5 s. Otherwise a wrong clock, or a
+ * token function that keeps returning the same token, would cause endless renewals.
  */
 export function renewInMs(expiresAt: number, now: number): number {
   const left = expiresAt - now;
@@ -52,17 +55,22 @@ export function renewInMs(expiresAt: number, now: number): number {
   return Math.min(LONGEST_TIMER_MS, Math.max(5_000, left - early));
 }
 
-/** Returns a token from the source. Rejects with what the token function throws, or with TypeError without a token. */
+/**
+ * Returns a token from the source. Rejects with what the token function throws, and with TypeError if there is no
+ * token.
+ */
 export async function takeToken(source: TokenSource | undefined): Promise<string> {
   const token = typeof source === 'function' ? await source() : source;
   if (!isToken(token)) throw new TypeError('The token function gave no token.');
   return token;
 }
 
-/** How long a token function may take before a connection or a renewal is tried again without it, in milliseconds. */
+/** The timeout of a token function, in milliseconds. After it, the connection or the renewal is tried again later. */
 const TOKEN_MS = 15_000;
 
-/** Like `takeToken`, but rejects when the token function takes too long: it may never settle its promise. */
+/**
+ * Returns a token like `takeToken`, but rejects after TOKEN_MS, because a token function may never settle its promise.
+ */
 export async function takeTokenInTime(source: TokenSource | undefined, clock: Clock): Promise<string> {
   const { promise: late, reject } = deferred<never>();
   const tooLong = new Error(`The token function did not return within ${TOKEN_MS} ms.`);
@@ -70,7 +78,7 @@ export async function takeTokenInTime(source: TokenSource | undefined, clock: Cl
   return Promise.race([takeToken(source), late]).finally(cancel);
 }
 
-/** Whether it is a token that a header can hold, of a length that a relay reads. */
+/** Whether the value is a token that a header can contain and that is not too long for a relay. */
 export function isToken(token: unknown): token is string {
   return typeof token === 'string' && /^[!-~]{1,8192}$/.test(token);
 }

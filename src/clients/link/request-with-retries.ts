@@ -1,4 +1,4 @@
-/** Sends one HTTP request to the relay, with token, timeout and retries, and reads its refusal. */
+/** Sends one HTTP request to the relay, with a token, a time limit and retries, and reads the answer. */
 import { deeperThan, longerThan } from '../../protocol/bounds.ts';
 import type { Code } from '../../protocol/codes.ts';
 import { parseObject, trustJson, type JsonText } from '../../protocol/json.ts';
@@ -12,20 +12,20 @@ import { type ProgressSink, readEvents } from './progress.ts';
 import { jsonOf } from './raw-json.ts';
 import { backoffMs, takeToken, type TokenSource } from './reconnect.ts';
 
-/** The options of every library that sends HTTP requests. */
+/** The options of all libraries that send HTTP requests. */
 export type RelayRequestOptions = {
   /**
-   * The relay's base address, such as `http://127.0.0.1:4400`. Of several addresses of one deployment, the next one is
-   * tried when a request fails.
+   * The relay's base address, such as `http://127.0.0.1:4400`. If there are several addresses of one deployment, the
+   * next one is tried when a request fails.
    */
   readonly url: string | readonly string[];
   /**
-   * A token, or a function that returns one. The function is called before each request, and once more when the relay
-   * answers 401. If it throws, the call rejects with the code `unauthenticated`. Undefined, such as an environment
-   * variable that is not set, is refused at once.
+   * A token, or a function that returns one. The function is called before each request, and once more if the relay
+   * answers 401. If it throws, the method rejects with the code `unauthenticated`. Undefined, for example because an
+   * environment variable is not set, is refused at once.
    */
   readonly token: TokenSource | undefined;
-  /** How many times a request is sent again when its connection breaks or no answer arrives in time. Default 3. */
+  /** How many times a request is sent again if its connection breaks or no answer arrives in time. Default 3. */
   readonly retries?: number;
   /** The function that sends requests. Default: the platform's. If it rejects, the request is sent again. */
   readonly fetch?: typeof globalThis.fetch;
@@ -45,32 +45,34 @@ export type RelayRequest = {
   readonly path: string;
   /** The JSON text of the body. */
   readonly body?: string;
-  /** How long everything together may take, in milliseconds. A request that was written is given GRACE_MS more. */
+  /**
+   * The time limit of the whole request with its retries, in milliseconds. If the request was written, GRACE_MS more.
+   */
   readonly budgetMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly trace?: WireTrace;
-  /** Asks for an event stream, and receives the reports of progress that arrive before the answer. */
+  /** If set, an event stream is requested, and this receives the progress reports that arrive before the answer. */
   readonly onProgress?: ProgressSink | undefined;
-  /** Creates the error to throw when there is no answer. */
+  /** Makes the error that is thrown if there is no answer. */
   readonly fault: (code: 'unreachable' | 'unauthenticated', message: string, details: LibraryErrorDetails) => Error;
 };
 
 const EVENT_STREAM = 'text/event-stream';
-/** The bounds of the pauses before retries, in milliseconds: of the first one, and of all. */
+/** The upper bounds of the random delays before retries, in milliseconds: of the first delay, and of all delays. */
 const RETRY_MS = { baseMs: 200, capMs: 5_000 };
-/** The least pause before a retry, in milliseconds. */
+/** The shortest delay before a retry, in milliseconds. */
 const LEAST_PAUSE_MS = 100;
-/** How much longer than its budget a call waits for the answer to a request that was written, in milliseconds. */
+/** How much longer than its time limit a request waits for its answer if it was written, in milliseconds. */
 export const GRACE_MS = 2_000;
-/** The budget of a request that the relay answers at once, in milliseconds. */
+/** The time limit of a request that the relay answers at once, in milliseconds. */
 export const AT_ONCE_MS = 10_000;
 
 /**
- * Sends a request until a relay answers. Token function, connections, answers and pauses share one budget. The request
- * is sent again after a broken connection, and after a server error without a JSON object, which may come from a proxy;
- * of several addresses, the next one is then tried. So the request must be safe to repeat. Rejects with the
- * `unreachable` fault when the budget or the retries are used up, with the `unauthenticated` fault when the token
- * function fails or takes longer than the budget, and with the signal's reason as soon as the signal is aborted.
+ * Sends a request until a relay answers. The token function, the connections, the answers and the delays share one time
+ * limit. The request is sent again if the connection breaks, and if a server error has no JSON object, because it may
+ * come from a proxy. If there are several addresses, the next one is then tried. So the request must be safe to repeat.
+ * Rejects with the fault `unreachable` when the time or the retries are used up, with the fault `unauthenticated` when
+ * the token function fails or takes too long, and with the signal's reason when the signal is aborted.
  */
 export async function requestRelay(options: RelayRequestOptions, request: RelayRequest): Promise<HttpAnswer> {
   const { clock = systemClock, random = Math.random, retries = Infinity } = options;
@@ -79,7 +81,7 @@ export async function requestRelay(options: RelayRequestOptions, request: RelayR
   const late = new AbortController();
   const stop = (): void => late.abort(new Error(`There was no answer within ${budgetMs} ms.`));
   const signal = leave ? AbortSignal.any([leave, late.signal]) : late.signal;
-  // A promise of the program, such as the token function's, may never be settled.
+  // A promise of the program, such as that of the token function, may never settle, so each wait ends with the signal.
   const bounded = <T>(work: T | Promise<T>): Promise<T> => unlessAborted(signal, work);
   let sending = false;
   let mayHaveRun = false;
@@ -122,7 +124,7 @@ function brokenBy(cause: unknown): Error {
   return cause instanceof Error ? cause : new Error('The connection broke.', { cause });
 }
 
-/** The codes of errors of Node that come before a request is written. Browsers do not say when a connection failed. */
+/** Node's error codes for failures before a request was written. Browsers do not report when a connection failed. */
 const UNSENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 function isUnsent({ cause }: Error): boolean {
@@ -135,8 +137,8 @@ function unanswered(url: string, mayHaveRun: boolean, { message }: Error): strin
 }
 
 /**
- * Returns a value as JSON text. Throws TypeError for a value that is no JSON, and what `errorOf` makes of one that the
- * relay would refuse because it is too large or nested too deeply. `name`: what the value is called.
+ * Returns a value as JSON text. Throws TypeError if the value is not JSON. If the relay would refuse the value because
+ * it is too large or nested too deeply, throws what `errorOf` returns. `name`: the name of the value in messages.
  */
 export function payloadText(
   name: string,
@@ -148,7 +150,7 @@ export function payloadText(
   try {
     json = jsonOf(value);
   } catch (cause) {
-    // It is cyclic, nested deeper than the stack allows, or holds a bigint.
+    // The value is cyclic, nested too deeply for the stack, or contains a bigint.
     throw new TypeError(`${name}: JSON expected: ${String(cause)}${see('arguments')}`, { cause });
   }
   if (json === undefined) throw wrong(name, value, 'JSON');
@@ -158,7 +160,7 @@ export function payloadText(
   return trustJson(json);
 }
 
-/** Returns the JSON text of an object, with one more member before the others, whose value is given as JSON text. */
+/** Returns the JSON text of an object, with one more member in front. The value of this member is already JSON text. */
 export function bodyWith(name: string, json: JsonText, members: object): string {
   const others = JSON.stringify(members).slice(1);
   return `{"${name}":${json}${others === '}' ? '' : ','}${others}`;
@@ -169,7 +171,7 @@ export function trimUrl(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/** Returns the header `Retry-After` in milliseconds. Null: the header is absent or not a whole number of seconds. */
+/** Returns the header `Retry-After` in milliseconds; null if it is absent or not a whole number of seconds. */
 export function retryAfterOf(headers: Headers): number | null {
   const text = headers.get('retry-after') ?? '';
   return /^\d{1,9}$/.test(text) ? Number(text) * 1000 : null;
@@ -198,11 +200,11 @@ async function sendOnce(
     ...(body !== undefined && { body }),
   });
   const { status, headers } = response;
-  // A refusal is no stream, and neither is the answer of a command that has ended already.
+  // A refusal is not a stream, and neither is the answer if the command has already ended.
   if (onProgress && response.body && headers.get('content-type')?.startsWith(EVENT_STREAM))
     return readEvents(response.body, onProgress);
   const answer = parseObject(await response.text());
-  // A server error without a JSON object may come from a proxy: the request is sent again.
+  // A server error without a JSON object may come from a proxy, so the request is sent again.
   if (answer === null && status >= 500) throw new Error(`HTTP ${status} without a relay's answer.`);
   return { status, body: answer ?? {}, retryAfterMs: retryAfterOf(headers) };
 }

@@ -1,4 +1,7 @@
-/** One socket of a link, from opening to end: its frames, heartbeat and silence, and the joining of frames into messages. */
+/**
+ * Handles one socket of a link from its opening to its end: frames, heartbeat, silence, and the joining of frames into
+ * messages.
+ */
 import { closeReasonOf, reconnectAfter, type Reconnect } from '../../protocol/codes.ts';
 import { FRAME_SEPARATOR, joinFrame } from '../../protocol/frame-codec.ts';
 import type { DownFrame, UpHeader } from '../../protocol/frames.ts';
@@ -6,21 +9,21 @@ import type { Welcome } from './link-status.ts';
 import { elapsed, type Clock, type SocketEvent, type SocketLike } from './platform.ts';
 
 type Bye = Extract<DownFrame, { type: 'bye' }>;
-/** The frames that the session passes on; it handles the others itself. */
+/** The frames that the session passes to its user. It handles all others itself. */
 export type LinkFrame = Exclude<DownFrame, { type: 'welcome' | 'ping' | 'bye' }>;
 
-/** Why a link is down. `said`: what the relay or the token function said about it; null if nothing. */
+/** Why a link is down. `said`: the message of the relay or of the token function; null if there is none. */
 export type Why = { readonly reason: string; readonly said: string | null };
 
-/** The end of a session. `afterMs`: the least delay that the relay asks for. */
+/** The end of a session. `afterMs`: the shortest delay before a reconnect that the relay requests. */
 export type SessionEnd = Why & { readonly reconnect: Reconnect; readonly afterMs: number };
 
 type SessionOptions = {
   readonly socket: SocketLike;
   readonly clock: Clock;
-  /** Reads a frame that is for the user of the link. */
+  /** Parses a frame for this kind of link; null if the frame is unknown. */
   readonly parse: (text: string) => DownFrame | null;
-  /** Returns the text of the hello frame. Called once, when the socket is open. */
+  /** Returns the text of the hello frame. Called once, when the socket opens. */
   hello(): string;
   onWelcome(welcome: Welcome): void;
   onFrame(frame: LinkFrame, ageMs: number | null): void;
@@ -28,27 +31,29 @@ type SessionOptions = {
   onEnd(end: SessionEnd): void;
 };
 
-/** The time from the start of a connection within which `welcome` must arrive, in milliseconds. */
+/** `welcome` must arrive within this time after the start of a connection, in milliseconds. */
 const OPEN_MS = 15_000;
-/** How long an answer may take that shows that a socket is alive, in milliseconds. */
+/** How long to wait for a sign of life after a check, in milliseconds. */
 const ANSWER_MS = 5_000;
-/** How far the wall clock must run ahead of elapsed time, in milliseconds, to show that the machine has slept. */
+/** If the wall clock runs this much ahead of elapsed time, in milliseconds, the machine has slept. */
 const ASLEEP_MS = 2_000;
 
-/** One socket from opening to end. Sends the hello, answers pings, and gives the socket up when the relay is silent. */
+/**
+ * One socket from its opening to its end. Sends the hello, answers pings, and closes the socket if the relay is silent.
+ */
 export class Session {
   readonly #options: SessionOptions;
   #phase: 'opening' | 'welcome' | 'over' = 'opening';
   #deadMs = OPEN_MS;
   #heardAt: number;
-  /** The wall time at which something was last heard. */
+  /** The wall time of the last sign of life. */
   #heardWall: number;
-  /** The least difference of arrival and sending that was seen, by elapsed time of either side. */
+  /** The smallest difference between the arrival time of a frame and its sending time, each by its own side's clock. */
   #leastMs = Infinity;
   #cancelWatch: () => void;
   greeted = false;
   #isAsking = false;
-  /** Why the relay refuses the hello. */
+  /** The message with which the relay refused the hello; null if it did not. */
   #said: string | null = null;
   readonly #batch = new FrameBatch((text) => this.#write(text));
 
@@ -59,18 +64,18 @@ export class Session {
     this.#heardWall = clock.now();
     this.#cancelWatch = clock.after(OPEN_MS, () => this.#watch());
     socket.addEventListener('open', () => {
-      // A socket that was given up opens too late: what its hello would say is no longer true.
+      // If the session has ended, the socket opened too late: its hello would no longer be true.
       if (this.#phase === 'opening') this.greeted = this.#write(options.hello());
     });
     socket.addEventListener('message', (event) => this.#received(event));
-    // The event `close` follows and ends the session. Without an error listener, some sockets throw.
+    // Nothing to do: the event `close` follows and ends the session. But some sockets throw if there is no listener.
     socket.addEventListener('error', () => {});
     socket.addEventListener('close', ({ code }) => this.#over(closeReasonOf(code) ?? 'connection_lost'));
   }
 
   /**
-   * Sends a frame. Returns false before `welcome`, after the end, and when the socket throws at once. If the relay
-   * accepts several frames in one message, the frames of one event-loop turn are sent together, after its microtasks.
+   * Sends a frame. Returns false before `welcome`, after the end, and if the socket throws. If the relay accepts
+   * several frames in one message, the frames of one turn of the event loop are sent together, after its microtasks.
    */
   send(text: string): boolean {
     return this.#phase === 'welcome' && this.#batch.send(text);
@@ -90,7 +95,7 @@ export class Session {
     this.#close(reason);
   }
 
-  /** Takes nothing more from the socket, and sends nothing more. It stays open until `close`. `onEnd` is not called. */
+  /** Stops using the socket, for receiving and for sending, but leaves it open until `close`. `onEnd` is not called. */
   leave(): void {
     this.#batch.flush();
     this.#phase = 'over';
@@ -98,7 +103,8 @@ export class Session {
   }
 
   /**
-   * Gives the socket up unless something is heard within ANSWER_MS. Returns false if that is expected already.
+   * Ends the session if no sign of life arrives within ANSWER_MS. Returns false, without any effect, if the session is
+   * not connected, if a check is under way, or if there was a sign of life within the last ANSWER_MS.
    */
   expectAnswer(): boolean {
     const { clock } = this.#options;
@@ -122,7 +128,7 @@ export class Session {
     this.#over(this.#phase === 'opening' ? 'connect_timeout' : 'heartbeat_lost');
   }
 
-  /** A half-open socket may take long to close. Nothing waits for it, and what it still receives is ignored. */
+  /** Closes the socket without waiting for its end, because a half-open socket may take long to close. */
   #close(reason: string): void {
     attempt(() => this.#options.socket.close(1000, reason));
   }
@@ -135,7 +141,10 @@ export class Session {
     this.#options.onEnd({ reason, said: this.#said, reconnect, afterMs });
   }
 
-  /** Ends the session as the relay says. PROTOCOL.md, section 9: `bye` overrides the close code, unless that says `renew`. */
+  /**
+   * Ends the session as the relay requests. `bye` overrides the close code, unless that requires a token renewal
+   * (PROTOCOL.md, section 9).
+   */
   #bye({ code, reason, reconnect, after_ms }: Bye): void {
     const usual = reconnectAfter(closeReasonOf(code));
     this.#over(reason, usual === 'renew' ? usual : reconnect ? 'yes' : 'no', after_ms);
@@ -154,9 +163,8 @@ export class Session {
   }
 
   /**
-   * Notes that something was heard. Returns whether this program, or its machine, has slept for so long that what the
-   * socket has received may be older than it seems. Then the socket is given up, and the relay writes what
-   * never arrived to the next link.
+   * Notes a sign of life. Returns whether this program or its machine has slept so long that received frames may be
+   * older than they seem. The session then ends, and the relay writes what never arrived to the next link.
    */
   #slept(): boolean {
     const { clock } = this.#options;
@@ -167,7 +175,7 @@ export class Session {
     return silentMs >= this.#deadMs || stoodMs >= ASLEEP_MS;
   }
 
-  /** Returns the age of a frame that was sent at this time; null if the relay does not say. */
+  /** Returns the age of a frame that was sent at time `atMs` of the relay; null if the relay does not give the time. */
   #age(atMs: number | undefined): number | null {
     if (atMs === undefined) return null;
     const delay = this.#heardAt - atMs;
@@ -196,8 +204,8 @@ export class Session {
 }
 
 /**
- * Runs `act`, and returns false if it throws. A socket throws when it is in the wrong state. It then also emits
- * `close`, which ends the session.
+ * Calls `act`. Returns false if it throws: a socket throws if it is in the wrong state. It then also emits `close`,
+ * which ends the session.
  */
 function attempt(act: () => void): boolean {
   try {
@@ -208,12 +216,12 @@ function attempt(act: () => void): boolean {
   }
 }
 
-/** The most bytes that one UTF-16 code unit takes in UTF-8. */
+/** The most UTF-8 bytes of one UTF-16 code unit. */
 const UNIT_BYTES = 3;
 
 /**
- * Joins frames into messages. Before `allow` is called, each frame is sent alone and immediately. If the relay
- * accepts only one frame in a message, this stays so.
+ * Joins frames into messages. Before `allow` is called, and if the relay accepts only one frame per message, each frame
+ * is sent alone and at once.
  */
 export class FrameBatch {
   readonly #write: (message: string) => boolean;
@@ -222,12 +230,12 @@ export class FrameBatch {
   #mostFrames = 1;
   #mostChars = 0;
 
-  /** `write` returns false when the message cannot be sent. */
+  /** `write`: sends a message; returns false if it cannot be sent. */
   constructor(write: (message: string) => boolean) {
     this.#write = write;
   }
 
-  /** The total length of the frames that are not sent yet, in UTF-16 code units. */
+  /** The total length of the frames that wait, in UTF-16 code units. */
   get chars(): number {
     return this.#chars;
   }
@@ -239,8 +247,8 @@ export class FrameBatch {
   }
 
   /**
-   * Sends a frame, or keeps it for the next message and returns true. Returns false when it cannot be sent. Frames are
-   * sent in the order of the calls.
+   * Sends a frame, or keeps it for the next message. Returns false if it cannot be sent. Frames are sent in the order
+   * of the calls.
    */
   send(text: string): boolean {
     if (this.#mostFrames <= 1) return this.#write(text);
@@ -252,9 +260,9 @@ export class FrameBatch {
   }
 
   /**
-   * Sends the waiting frames after the first round of microtasks that adds no frame. One round is not enough, because
-   * the frames of one turn come from chains of promises of different lengths. `frames`: how many frames waited before
-   * the last round.
+   * Sends the waiting frames after the first round of microtasks in which no frame is added. One round is not enough,
+   * because the frames of one turn come from promise chains of different lengths. `frames`: how many frames waited
+   * before the last round.
    */
   #flushAfter(frames: number): void {
     queueMicrotask(() => {
@@ -273,5 +281,5 @@ export class FrameBatch {
   }
 }
 
-/** Returns the text of a frame to the relay. `payload` must be JSON text. */
+/** Returns the text of a frame for the relay. `payload` must be JSON text. */
 export const upFrame: (header: UpHeader, payload?: string | null) => string = joinFrame;

@@ -1,24 +1,27 @@
-/** What the spans of all client libraries share. The program passes in the `trace` object that records them. */
+/**
+ * The attributes and ends of the trace spans of all client libraries. The program passes in the `trace` object that
+ * records the spans.
+ */
 import { STATUS_ERROR, type SpanLike, type SpanValues } from '../../protocol/trace.ts';
 
 export type { TraceApi } from '../../protocol/trace.ts';
 
-/** The name of the tracer: the instrumentation scope of the spans. */
+/** The name of the tracer, which is the instrumentation scope of the spans. */
 export const SCOPE = 'callboard';
 
-/** Returns the attributes that the span of a command has from its start. */
+/** Returns the attributes with which the span of a command starts. */
 export function spanAttributes(commandId: string): SpanValues {
   return { 'rpc.system.name': SCOPE, 'callboard.command_id': commandId };
 }
 
-/** Ends a span. `error`: the code of what went wrong, if the work failed. */
+/** Ends a span. `error`: the error code if the work failed. */
 export function endSpan(span: SpanLike, status: string, error?: string): void {
   span.setAttributes({ 'rpc.status_code': status, ...(error && { 'error.type': error }) });
   if (error) span.setStatus({ code: STATUS_ERROR });
   span.end();
 }
 
-/** A trace context as the members of a frame. Empty: the request belongs to no trace. */
+/** A trace context as members of a frame. Without members, the request belongs to no trace. */
 export type WireTrace = {
   readonly trace_id?: string | undefined;
   readonly parent_span_id?: string | undefined;

@@ -1,6 +1,6 @@
 /**
  * Exports `callboard/live`, with which programs in browsers and Node follow a relay: any subscription, the connections
- * of clients, and one command. Rests on graphql-sse, which the program installs.
+ * of clients, or one command. Needs the package graphql-sse, which the program installs.
  */
 import {
   LiveCommandUpdatesDocument,
@@ -44,17 +44,17 @@ export type { TypedOperation } from '../link/operation.ts';
 export type { Handle } from '../caller/caller.ts';
 export type { TokenSource } from '../link/reconnect.ts';
 
-/** `token`: the token of an administrator, or of a user with the scope `invoke`, who sees own data. */
+/** `token`: the token of an administrator, or of a user with the scope `invoke`, who sees only its own data. */
 export type LiveOptions = RelayRequestOptions;
 
 /**
- * The state of a stream. `connecting`: it is being opened. `live`: it is open. `waiting`: it broke, or could not be
- * opened, and is opened again after a pause.
+ * The state of a stream. `connecting`: it is being opened. `live`: it is open. `waiting`: it broke or could not be
+ * opened, and will be opened again after a delay.
  */
 export type LiveStatus = 'connecting' | 'live' | 'waiting';
 
 type Following = {
-  /** Ends the subscription. The promise then resolves. */
+  /** A signal that ends the subscription. The promise then resolves. */
   readonly signal?: AbortSignal;
   readonly onStatus?: (status: LiveStatus) => void;
 };
@@ -63,35 +63,35 @@ export type SubscriptionHandlers<Data> = Following & {
   readonly onData: (data: Data) => void;
   /**
    * Called when the stream is open again after a break. `since`: when the earlier stream last received an event or was
-   * opened, in epoch milliseconds. Events from then until now may be missing, so state that rests on them must be read
-   * again.
+   * opened, in epoch milliseconds. Events between that time and now may be missing, so state that was built from events
+   * must be read again.
    */
   readonly onGap?: (since: number) => void;
 };
 
-/** One connection of a client. Its words, such as the status `CONNECTED`, are those of GraphQL. */
+/** One connection of a client. Its enum values, such as the status `CONNECTED`, are those of GraphQL. */
 export type LiveConnection = LiveConnectionRowFragment;
 
 export type ConnectionsView = {
   readonly connections: readonly LiveConnection[];
-  /** False if the relay says that rows are missing, or if there are more than `limit`. */
+  /** False if the relay reports that rows are missing, or if there are more than `limit` rows. */
   readonly complete: boolean;
 };
 
 export type ConnectionsOptions = Following & {
-  /** Only connections of this user. Absent: a user gets own connections, an administrator gets all. */
+  /** Only connections of this user. Absent: a user gets its own connections, and an administrator gets all. */
   readonly userId?: string;
-  /** Only connections with this status. Absent: also those that ended less than a minute ago. */
+  /** Only connections with this status. Absent: all, including those that ended less than a minute ago. */
   readonly status?: NonNullable<LiveConnectionsQueryVariables['status']>;
   /** The most rows to read: 1 to 1000, default 1000. */
   readonly limit?: number;
-  /** Receives the connections when they have been read, and after each change. */
+  /** Receives the connections after they were read, and after each change. */
   readonly onChange: (view: ConnectionsView) => void;
 };
 
 /**
- * How far a command has come. `progress` is what the client reported, as its report with this `number`; undefined and
- * null for any other update. `missed`: at least how many updates were lost since the previous one.
+ * An update about a command. `progress`: the value of a progress report, and `number` its number; for any other update,
+ * undefined and null. `missed`: the least number of updates that were lost since the previous one.
  */
 export type CommandProgress = {
   readonly stage: WireStage;
@@ -102,22 +102,22 @@ export type CommandProgress = {
 };
 
 /**
- * Follows a relay. Each call is one event stream, which opens again by itself with jitter when it breaks. A promise
- * resolves when the relay has completed the subscription or its signal is aborted. It rejects with LiveError when the
- * relay refuses the subscription.
+ * Follows a relay. Each method opens one event stream, and opens it again if it breaks, after a random delay. Its
+ * promise resolves when the relay completes the subscription or the signal is aborted, and rejects with LiveError if
+ * the relay refuses the subscription.
  */
 export interface Live {
-  /** Runs a subscription of the GraphQL schema. `Data` is not checked. */
+  /** Runs a subscription of the GraphQL schema. The type `Data` is not checked. */
   subscribe<Data = unknown, Variables extends object = object>(
     operation: TypedOperation<Data, Variables>,
     variables: Variables,
     handlers: SubscriptionHandlers<Data>,
   ): Promise<void>;
-  /** Reads the connections of clients, and keeps them up to date. After a gap they are read again. */
+  /** Reads the connections of clients and keeps them up to date. After a gap, reads them again. */
   connections(options: ConnectionsOptions): Promise<void>;
   /**
-   * Follows one command to its end. The command may be admitted up to a minute later, so a program that begins before
-   * it invokes misses no progress; after that time the promise rejects with `not_found`.
+   * Follows one command until it ends. The command may be admitted up to a minute after the call, so a program that
+   * calls this before it invokes the action misses no progress. After that time the promise rejects with `not_found`.
    */
   command(
     command: Handle,
@@ -135,7 +135,7 @@ export class LiveError extends LibraryError {
   }
 }
 
-/** How long a command that is followed may not exist yet, in milliseconds: the most that the relay allows. */
+/** How long a followed command may take to be admitted, in milliseconds. This is the most that the relay allows. */
 const ADMITTED_WITHIN_MS = 60_000;
 
 const FOLLOWING = { signal: SIGNAL, onStatus: FUNCTION };
@@ -145,7 +145,9 @@ const CONNECTIONS: MembersOf<ConnectionsOptions> = [
   { ...FOLLOWING, userId: USER, status: STRING, limit: COUNT },
 ];
 
-/** Creates an access to one relay. Throws TypeError for an invalid URL or token. Sends nothing by itself. */
+/**
+ * Creates access to one relay. Throws TypeError for an invalid URL or token. Sends no request until a method is called.
+ */
 export function createLive(options: LiveOptions): Live {
   checkMembers('', options, REQUEST_MEMBERS);
   const query = createOperationRunner(options, (code, message, details) => new LiveError(code, message, details));
@@ -186,7 +188,7 @@ export function createLive(options: LiveOptions): Live {
   return live;
 }
 
-/** Returns the text of an operation. Throws TypeError for a value that is none. */
+/** Returns the text of an operation. Throws TypeError if the value is not one. */
 function queryOf(operation: { toString(): string }): string {
   const isText = typeof operation === 'string' || operation instanceof String;
   if (!isText) throw wrong('operation', operation, 'the text of a GraphQL subscription');
@@ -202,7 +204,7 @@ async function followConnections(live: Live, query: RunOperation, options: Conne
   const stopped = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stopped.signal]) : stopped.signal;
   const rows = new Map<string, LiveConnection>();
-  /** Events that arrived while the rows are being read; null while they are not. */
+  /** The events that have arrived during the current reading; null if no reading is under way. */
   let early: LiveConnection[] | null = null;
   let isStale = false;
   let complete = false;
@@ -213,19 +215,19 @@ async function followConnections(live: Live, query: RunOperation, options: Conne
     else rows.set(row.id, row);
   };
   const show = (): void => onChange({ connections: [...rows.values()], complete });
-  /** Reads all rows again. While they are being read, another call only causes one more reading. */
+  /** Reads all rows. If a reading is already under way, it is followed by one more, however often this is called. */
   const read = async (): Promise<void> => {
     isStale = true;
     if (early) return;
     try {
       while (isStale) {
         isStale = false;
-        // What arrived before this reading is older than its rows.
+        // Events that arrived before this reading are older than its rows, so they are dropped.
         early = [];
         const page = (await query(LiveConnectionsDocument, { userId, status, first: limit }, signal)).connections;
         rows.clear();
         page.nodes.forEach(put);
-        // An event that arrived during the reading may be older than the row, but then another one follows.
+        // An event from the time of the reading may be older than the row, but then a newer event follows.
         early.forEach(put);
         complete = page.completeness.complete && page.nextCursor === null;
       }
@@ -242,8 +244,8 @@ async function followConnections(live: Live, query: RunOperation, options: Conne
     {
       signal,
       onStatus(now) {
-        // Changes between the reading and the opening of the stream would be missed, so the rows are read when it is
-        // open.
+        // The rows are read when the stream is open. If they were read before, changes between the reading and the
+        // opening would be missed.
         if (now === 'live') void read();
         onStatus?.(now);
       },
@@ -258,9 +260,9 @@ async function followConnections(live: Live, query: RunOperation, options: Conne
   if (failure && !options.signal?.aborted) throw failure;
 }
 
-// Opens the stream of a subscription, and opens it again when it breaks.
+// Opens the stream of a subscription, and opens it again if it breaks.
 
-/** The codes of refusals after which the same subscription may succeed. */
+/** The codes of refusals after which the same subscription may succeed later. */
 const PASSING: readonly string[] = ['draining', 'store_unavailable', 'node_lost', 'rate_limited', 'internal'];
 
 class Subscription<Data> {
@@ -269,13 +271,16 @@ class Subscription<Data> {
   readonly #handlers: SubscriptionHandlers<Data>;
   readonly #signal: AbortSignal;
   readonly #clock: Clock;
-  /** When the present or the last stream was opened, and when it last received an event; null before the first one. */
+  /**
+   * When the current or the last stream was opened, and when it last received an event, in epoch milliseconds; null
+   * before the first stream.
+   */
   #open: { readonly since: number; heardAt: number } | null = null;
   #attempt = 0;
-  /** How many addresses were given up. */
+  /** How many times the next address was tried. */
   #moves = 0;
   #token = '';
-  /** The last token that the relay refused. It is not tried again. */
+  /** The last token that the relay refused. It is not used again. */
   #refused: string | null = null;
   #warned = false;
 
@@ -315,8 +320,8 @@ class Subscription<Data> {
   }
 
   /**
-   * Runs one stream. Returns the least pause before the next one, in milliseconds; null if the relay has completed the
-   * subscription. Throws if another stream is of no use.
+   * Runs one stream. Returns the shortest delay before the next one, in milliseconds; null if the relay has completed
+   * the subscription. Throws if another stream would be useless.
    */
   async #runOnce(): Promise<number | null> {
     const { fetch } = this.#options;
@@ -362,7 +367,10 @@ class Subscription<Data> {
     if (earlier) onGap?.(earlier.heardAt);
   }
 
-  /** Returns the least pause before the next stream, in milliseconds. Throws the error if another one is of no use. */
+  /**
+   * Returns the shortest delay before the next stream, in milliseconds. Throws the error if another stream would be
+   * useless.
+   */
   #pauseAfter(error: unknown): number {
     if (error instanceof StreamFailure || (error instanceof LiveError && PASSING.includes(error.code))) {
       if (!this.#open && !this.#warned && !this.#handlers.onStatus) {
@@ -373,7 +381,7 @@ class Subscription<Data> {
     }
     const refused = error instanceof LiveError && error.code === 'unauthenticated' && this.#token !== this.#refused;
     if (!refused || typeof this.#options.token === 'string') throw error;
-    // Another token may be accepted: the next stream asks the token function again.
+    // Another token may be accepted, so the next stream calls the token function again.
     this.#refused = this.#token;
     return 0;
   }
@@ -387,7 +395,7 @@ class Subscription<Data> {
   }
 }
 
-/** Returns the data of an event. Throws LiveError for a refusal. */
+/** Returns the data of an event. Throws LiveError if the event is a refusal. */
 function dataOf<Data>(result: Readonly<Record<string, unknown>>): Data {
   const refused = operationRefusal(result);
   if (refused) throw new LiveError(refused.code, refused.message);
@@ -396,12 +404,12 @@ function dataOf<Data>(result: Readonly<Record<string, unknown>>): Data {
   throw new LiveError('bad_answer', 'An event of the stream has no data.');
 }
 
-/** Returns the relay's refusal of a stream, or the failure itself if the relay did not refuse it. */
+/** Returns the relay's refusal of a stream; the failure itself if the relay did not refuse it. */
 function refusalOf(failure: StreamFailure): LiveError | StreamFailure {
   const { answer } = failure;
   if (!answer) return failure;
   const refused = operationRefusal(parseObject(answer.text) ?? {});
   if (refused) return new LiveError(refused.code, refused.message, { retryAfterMs: retryAfterOf(answer.headers) });
-  // A proxy may answer so while the relay starts again.
+  // A server error may come from a proxy while the relay restarts, so it is not final.
   return answer.status >= 500 ? failure : new LiveError('bad_answer', badAnswer(answer.status).message);
 }

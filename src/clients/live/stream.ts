@@ -1,11 +1,11 @@
 /**
- * Runs one GraphQL subscription as an event stream, with the client of graphql-sse. Opens the stream once. Callers
- * decide whether and when to open it again, because only they know what the missing events mean.
+ * Runs one GraphQL subscription as an event stream, with the client of graphql-sse. It opens the stream only once. Its
+ * callers decide whether to open it again, because only they know what missing events mean.
  */
 import { createClient } from 'graphql-sse';
 import { deferred } from '../link/platform.ts';
 
-/** The most bytes that may arrive without completing an event. An event of a relay is smaller. */
+/** The most bytes that may arrive before an event is complete. A relay's events are smaller. */
 const EVENT_BYTES = 4 * 1024 * 1024;
 
 type StreamRequest = {
@@ -19,21 +19,21 @@ type StreamRequest = {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Called when the relay has accepted the request. */
   readonly onOpen: () => void;
-  /** Called for each part of the stream that arrives, pings included. */
+  /** Called for each chunk that arrives, including pings. */
   readonly onBytes?: (() => void) | undefined;
-  /** Receives each result. What it throws ends the stream, and `runStream` rejects with it. */
+  /** Receives each result. If it throws, the stream ends and `runStream` rejects with that error. */
   readonly onResult: (result: StreamResult) => void;
 };
 
-/** A result of GraphQL: `data`, `errors` or both. */
+/** A GraphQL result: `data`, `errors` or both. */
 type StreamResult = Readonly<Record<string, unknown>>;
 
-/** An answer in place of a stream. `text`: its body. */
+/** A response that is not a stream. `text`: its body. */
 export type StreamAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
 /**
- * The error of a stream that did not come to its end. `answer`: what the relay answered in place of a stream; null if
- * the relay was not reached or the stream broke.
+ * The error of a stream that did not complete. `answer`: the response that came instead of a stream; null if the relay
+ * was not reached or the stream broke.
  */
 export class StreamFailure extends Error {
   readonly answer: StreamAnswer | null;
@@ -46,8 +46,8 @@ export class StreamFailure extends Error {
 }
 
 /**
- * Runs a subscription. Resolves when the relay has completed it. Rejects with StreamFailure if the relay refused it,
- * was not reached or the stream broke, and with the signal's reason when the signal is aborted.
+ * Runs a subscription. Resolves when the relay has completed it. Rejects with StreamFailure if the relay refused it or
+ * was not reached, or if the stream broke. Rejects with the signal's reason if the signal is aborted.
  */
 export async function runStream(request: StreamRequest): Promise<void> {
   const { url, query, variables, token, signal, onOpen, onResult } = request;
@@ -65,7 +65,7 @@ export async function runStream(request: StreamRequest): Promise<void> {
     { query, variables: { ...variables } },
     {
       next(result) {
-        // graphql-sse hands on what it had read before it was stopped.
+        // graphql-sse passes on events that it had read before it was stopped.
         if (failed || signal.aborted) return;
         try {
           onResult({ ...result });
@@ -75,7 +75,7 @@ export async function runStream(request: StreamRequest): Promise<void> {
         }
       },
       error: (error) => reject(new StreamFailure('The stream broke.', incoming.refused(), error)),
-      // graphql-sse also calls this after an abort; then the promise is rejected already.
+      // graphql-sse calls this after an abort too. By then the promise has already rejected.
       complete: () => resolve(),
     },
     { connected: onOpen, message: incoming.eventArrived },
@@ -92,26 +92,31 @@ export async function runStream(request: StreamRequest): Promise<void> {
 
 const LINE_FEED = 10;
 
-/** Sends the request for graphql-sse, and sees to what it does not: whole lines, the end of the answer and its size. */
+/**
+ * Sends the request for graphql-sse, and adds what graphql-sse lacks: it passes on whole lines, detects the end of the
+ * stream, and limits the size of events.
+ */
 function createIncoming(send: typeof globalThis.fetch, onBytes?: () => void) {
   let unfinished = 0;
   let refused: StreamAnswer | null = null;
 
-  /** Yields the answer in chunks that end with a line. Throws when the answer ends. */
+  /** Yields the response in chunks that end at the end of a line. Throws when the response ends. */
   async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-    // Some browsers cannot iterate over a ReadableStream.
+    // Some browsers cannot iterate over a ReadableStream, so a reader is used.
     const reader = body.getReader();
     let parts: Uint8Array[] = [];
     try {
       for (;;) {
         const { done, value } = await reader.read();
-        // graphql-sse does not notice a stream that ends at the moment in which its last event arrives, but it always
-        // reports an error. It no longer listens after the subscription was completed.
+        // graphql-sse does not notice the end of a stream if its last event arrives at the same moment, but it always
+        // reports an error. If the subscription was completed, graphql-sse no longer listens, and this error has no
+        // effect.
         if (done) throw new Error('The stream ended before its subscription.');
         onBytes?.();
         unfinished += value.length;
         if (unfinished > EVENT_BYTES) throw new Error(`An event has more than ${EVENT_BYTES} bytes.`);
-        // graphql-sse holds an event back while a chunk ends within a line, and loses it if the stream then breaks.
+        // If a chunk ends inside a line, graphql-sse holds back the event before it, and loses it if the stream then
+        // breaks.
         const end = value.lastIndexOf(LINE_FEED) + 1;
         if (end > 0) {
           yield joined([...parts, value.subarray(0, end)]);

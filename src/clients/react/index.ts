@@ -1,6 +1,6 @@
 /**
- * Exports `callboard/react`: hooks of React 19 that invoke actions, follow commands and show connections. Contains no
- * connection of its own: the program gives a caller, and for connections an access of `callboard/live`.
+ * Exports `callboard/react`: React 19 hooks that invoke actions, follow commands and show connections. The program
+ * passes in a caller, and for connections an object of `callboard/live`.
  */
 
 'use client';
@@ -24,17 +24,17 @@ import { checkNames } from '../link/options.ts';
 import { timeOrderedId } from '../link/ids.ts';
 import type { ConnectionsOptions, ConnectionsView, Live, LiveError, LiveStatus } from '../live/index.ts';
 
-/** What the hooks use. Create each once, outside of components. The program closes them. */
+/** The objects that the hooks use. Create each of them once, outside of components. The program must close them. */
 export type CallboardClients = {
   /** A caller over HTTP or over a link. */
   readonly caller: Pick<Caller, 'invoke' | 'await' | 'cancel'>;
-  /** `useConnections` needs it; the hooks of calls do not. */
+  /** Only `useConnections` needs this. */
   readonly live?: Live;
 };
 
 const Clients = createContext<CallboardClients | null>(null);
 
-/** Gives the clients to the hooks in the components below it. */
+/** Passes the clients to the hooks in all components below it. */
 export const CallboardProvider: FunctionComponent<CallboardClients & { readonly children?: ReactNode }> = ({
   caller,
   live,
@@ -44,7 +44,7 @@ export const CallboardProvider: FunctionComponent<CallboardClients & { readonly 
   return createElement(Clients.Provider, { value }, children);
 };
 
-/** Returns the clients of the provider above. Throws if there is none. */
+/** Returns the clients of the nearest provider above. Throws if there is none. */
 export function useCallboard(): CallboardClients {
   const clients = useContext(Clients);
   if (!clients) throw new Error('There is no CallboardProvider above this component.');
@@ -56,16 +56,16 @@ export function useCallboard(): CallboardClients {
  *
  * - `idle`: nothing was invoked, or `useCommand` has no command.
  * - `running`: the command has not ended, as far as is known.
- * - `ended`: `invocation` says how the command ended. It may also have failed, or its outcome may be unknown.
- * - `error`: there is no answer. The relay refused the call, or was not reached: then (`unreachable`) the command may
- *   run, and `useCommand` with the same `handle` finds it.
+ * - `ended`: `invocation` says how the command ended. It may have completed or failed, or its outcome may be unknown.
+ * - `error`: there is no answer. The relay refused the call or was not reached. If it was not reached (`unreachable`),
+ * the command may run; `useCommand` with the same `handle` finds it.
  */
 export type CallState<R = unknown> = {
-  /** The command; null when idle. Keep it to find the command after a reload. */
+  /** The command; null if idle. Store it to find the command again after a reload. */
   readonly handle: Handle | null;
-  /** How far the command has come. Over HTTP it is null until the command has ended. */
+  /** The stage that the command has reached. Over HTTP, null until the command has ended. */
   readonly stage: WireStage | null;
-  /** The latest progress that the client reported; undefined without a report and without the option `progress`. */
+  /** The latest progress that the client reported; undefined if there is none, or without the option `progress`. */
   readonly progress: unknown;
 } & (
   | { readonly status: 'idle'; readonly invocation: null; readonly error: null }
@@ -78,30 +78,30 @@ export type EndedInvocation<R> = Exclude<Invocation<R>, { readonly outcome: 'pen
 
 export type CallOptions = {
   /**
-   * Whether `progress` follows the reports of the client. Over HTTP the answer to the call's request is then an event
-   * stream. Default false.
+   * Whether `progress` follows the client's reports. Over HTTP, the call's response is then an event stream. Default
+   * false.
    */
   readonly progress?: boolean;
 };
 
-/** Options of one invocation. The hook waits for the end of the command. */
+/** The options of one invocation, which waits for the end of the command. */
 export type ActionOptions = Omit<InvokeOptions, 'signal' | 'waitFor'>;
 
 export type ActionCall<P, R> = CallState<R> & {
   /**
-   * Invokes the action. Resolves with the state at the end of the command; never rejects. A later invocation takes this
-   * one's place in the state. That cancels nothing, and neither does unmounting: the promise then resolves with null.
+   * Invokes the action. Resolves with the state at the end of the command. Never rejects. If another invocation begins,
+   * or if the component is unmounted, this promise resolves with null, and the command continues.
    */
   readonly invoke: (
     ...given: {} extends P ? [params?: P, options?: ActionOptions] : [params: P, options?: ActionOptions]
   ) => Promise<CallState<R> | null>;
   /** Asks the relay to cancel the command. Rejects with CallerError. */
   readonly cancel: (reason?: string) => Promise<Receipt>;
-  /** Forgets the call. The command continues. */
+  /** Resets the state to `idle`. The command continues. */
   readonly reset: () => void;
 };
 
-/** Invokes one action of one client. `P` and `R`: its params and result, which nothing checks. */
+/** Invokes one action of one client. `P` and `R`: the types of the params and the result, which are not checked. */
 export function useAction<P extends object = Params, R = unknown>(
   target: Target,
   options: CallOptions = {},
@@ -124,14 +124,15 @@ export function useAction<P extends object = Params, R = unknown>(
   return { ...call.state, invoke, cancel: call.cancel, reset: call.reset };
 }
 
-/** The hook `useAction` with the types of a contract: of what `defineActions` returned. */
+/** The hook `useAction` with the types of a contract `A`, the type of what `defineActions` returned. */
 export type UseActionOf<A extends ActionSpecs> = <N extends keyof A & string>(
   target: Omit<Target, 'action'> & { readonly action: N },
   options?: CallOptions,
 ) => ActionCall<ParamsIn<A[N]>, ResultOf<A[N]>>;
 
 /**
- * Returns `useAction` with the types of a contract: `createUseAction<typeof actions>()`. Only the client checks them.
+ * Returns `useAction` with the types of a contract: `createUseAction<typeof actions>()`. Only the client checks values
+ * against the contract.
  */
 export function createUseAction<A extends ActionSpecs>(): UseActionOf<A> {
   return (target, options) => useAction(target, options);
@@ -140,8 +141,8 @@ export function createUseAction<A extends ActionSpecs>(): UseActionOf<A> {
 export type CommandState<R> = CallState<R> & Pick<ActionCall<Params, R>, 'cancel'>;
 
 /**
- * Follows a command to its end, such as one that was invoked before a reload. Null: no command. Invokes nothing, so the
- * command runs once however often it is followed.
+ * Follows a command until it ends, for example one that was invoked before a reload. `handle` null: there is no
+ * command. This invokes nothing, so following a command several times does not run it again.
  */
 export function useCommand<R = unknown>(handle: Handle | null, options: CallOptions = {}): CommandState<R> {
   const { caller } = useCallboard();
@@ -169,7 +170,7 @@ const IDLE = {
 
 type Waiting = Required<Pick<InvokeOptions, 'signal' | 'onStage'>> & Pick<InvokeOptions, 'onProgress'>;
 
-/** Holds the state of the latest call of a component. */
+/** Manages the state of a component's latest call. */
 function useCall<R>(options: CallOptions) {
   checkNames('options.', options, ['progress']);
   const { progress: showsProgress = false } = options;
@@ -225,7 +226,10 @@ function useCall<R>(options: CallOptions) {
   return { state, follow, cancel, reset };
 }
 
-/** Waits again while the command has not ended. A wait ends early when it is too long, or its relay shuts down. */
+/**
+ * Waits until the command has ended. A wait may end earlier, at its time limit or when its relay shuts down; then it is
+ * repeated.
+ */
 async function endOf<R>(
   first: Promise<Invocation<R>>,
   again: () => Promise<Invocation<R>>,
@@ -236,17 +240,17 @@ async function endOf<R>(
 }
 
 export type ShownConnections = ConnectionsView & {
-  /** The state of the stream. While it is not `live`, the connections may be out of date. */
+  /** The state of the stream. Unless it is `live`, the connections may be out of date. */
   readonly status: LiveStatus;
-  /** Why the relay refused to show connections; then `status` does not change any more. */
+  /** Why the relay refused to list connections; null if it did not. After an error, `status` no longer changes. */
   readonly error: LiveError | null;
 };
 
 const NO_CONNECTIONS: ShownConnections = { connections: [], complete: false, status: 'connecting', error: null };
 
 /**
- * Shows the connections of clients, and keeps them up to date. Until they have been read, the list is empty and
- * `complete` is false. Needs `live` in the provider, otherwise it throws.
+ * Returns the connections of clients and keeps them up to date. Until they were read, the list is empty and `complete`
+ * is false. Throws if the provider has no `live`.
  */
 export function useConnections(
   options: Pick<ConnectionsOptions, 'userId' | 'status' | 'limit'> = {},

@@ -1,19 +1,19 @@
-/** Defines the errors that handlers throw, and the errors of the runtime's methods. */
+/** Defines the errors that handlers throw, and the errors with which the runtime's methods reject. */
 import { MAX_ERROR_MESSAGE } from '../../protocol/codes.ts';
 import type { ErrorCode } from '../link/library-error.ts';
 
 /**
  * The code of a failure that a handler reports. `handler_failed`: the handler failed. `result_unavailable`: the command
- * ran, but its result cannot be given. `client_timeout`: the command took longer than the client allows.
+ * ran, but its result cannot be returned. `client_timeout`: the command took longer than the client allows.
  */
 export type ActionErrorCode = 'handler_failed' | 'result_unavailable' | 'client_timeout';
 
 const OWN_CODES: ReadonlySet<string> = new Set<ActionErrorCode>(['result_unavailable', 'client_timeout']);
 
 /**
- * A handler throws this error to choose the message and code of its failure. Callers see the first line of the message,
- * at most 256 characters. Any code but an ActionErrorCode is replaced by `handler_failed`, because the codes of a
- * client's refusals would prove that no handler ran.
+ * A handler throws this error to set the message and the code of its failure. Callers see the first line of the
+ * message, at most 256 characters. A code that is not an ActionErrorCode is replaced by `handler_failed`, because the
+ * codes with which a client refuses commands would prove that no handler ran.
  */
 export class ActionError extends Error {
   readonly code: ActionErrorCode;
@@ -25,7 +25,7 @@ export class ActionError extends Error {
   }
 }
 
-/** A handler throws this error when it stopped because `call.signal` was aborted. `partial` is its partial result. */
+/** A handler throws this error if it stopped because `call.signal` was aborted. `partial`: its partial result. */
 export class ActionCancelled extends Error {
   readonly partial: unknown;
 
@@ -36,19 +36,19 @@ export class ActionCancelled extends Error {
   }
 }
 
-/** The relay refused a site's definition or removal. */
+/** The error if the relay refused to register or remove a site. */
 export class SiteRefusedError extends Error {
   readonly code: ErrorCode;
 
   constructor(code: string, message: string) {
     super(message);
     this.name = 'SiteRefusedError';
-    // The code comes from the relay, as a text.
+    // The code is a text that the relay sent.
     this.code = code as ErrorCode;
   }
 }
 
-/** The relay refused to pause the client, or to end its pause. Its actions run, or stay paused, as before. */
+/** The error if the relay refused to pause or resume the client. Nothing has changed. */
 export class PauseRefusedError extends Error {
   readonly code: ErrorCode;
 
@@ -59,13 +59,13 @@ export class PauseRefusedError extends Error {
   }
 }
 
-/** Returns the first line of a message, truncated to 256 characters. So a stack trace in a message is never sent. */
+/** Returns the first line of a message, cut at 256 characters. So a stack trace in a message is never sent. */
 export function boundedMessage(text: string): string {
   const line = text.split('\n', 1)[0] ?? '';
   return line.length <= MAX_ERROR_MESSAGE ? line : `${line.slice(0, MAX_ERROR_MESSAGE - 1)}…`;
 }
 
-/** Returns a bounded message for a thrown value; never throws. */
+/** Returns a short message for a thrown value. Never throws. */
 export function messageOf(error: unknown): string {
   try {
     if (error instanceof Error) return boundedMessage(error.message || error.name);

@@ -1,4 +1,7 @@
-/** Runs commands: local checks, authorization, approval, the handler, its deadline, its end and its span. */
+/**
+ * Runs commands: checks and authorizes them, asks for approval, runs the handler with its time limits, and reports the
+ * end.
+ */
 import type { DownFrame } from '../../protocol/frames.ts';
 import { deeperThan } from '../../protocol/bounds.ts';
 import { parseObject } from '../../protocol/json.ts';
@@ -20,35 +23,41 @@ import { failure, returned, thrown, toJson, type EndReport, type Stop } from './
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 
-/** The most commands in progress. It is above the relay's window: handlers may run on after their deadline. */
+/**
+ * The most commands in progress. This is more than the relay has in flight, because handlers may go on after their
+ * deadline.
+ */
 const MAX_RUNNING = 256;
 
 /**
- * The part of the time of a command after which its handler does not begin any more. So the refusal reaches the relay
- * before the deadline, and proves that the handler did not begin.
+ * The fraction of a command's time within which its handler must start. If it has not started by then, the command is
+ * refused: the refusal reaches the relay before the deadline, and proves that the handler did not run.
  */
 const START_PART = 0.9;
-/** How many rounds of microtasks a handler has to stop in when the client closes. */
+/** How many rounds of microtasks a handler has to stop when the client closes. */
 const STOP_ROUNDS = 30;
 
 export type CommandFrame = Extract<DownFrame, { type: 'command' }>;
 
 type CommandsOptions = Pick<RuntimeOptions, 'authorize' | 'approve' | 'clock' | 'tracing'> & {
   readonly registry: ActionRegistry;
-  /** Whether the client refuses new commands, because the person at it has paused it. */
+  /** Whether the client refuses new commands, because its person has paused it. */
   isPaused(): boolean;
   /** Whether the client still reports this context. */
   hasContext(contextId: string): boolean;
-  /** The most levels of JSON that the relay accepts. */
+  /** The deepest nesting of JSON that the relay accepts. */
   maxDepth(): number;
   ack(commandId: string): void;
-  /** Sends the waiting reports at once. */
+  /** Sends the waiting frames at once. */
   flush(): void;
-  /** Returns false when the frame of progress was not sent. `isLast`: it is sent whatever the rate: the end follows. */
+  /**
+   * Sends a progress frame. Returns false if it was not sent. `isLast`: whether this is the last report before the end,
+   * which is sent even if the rate is exceeded.
+   */
   progress(frame: string, isLast: boolean): boolean;
-  /** Receives what a callback or a handler threw by mistake. */
+  /** Receives the errors that a callback or a handler threw by mistake. */
   report(error: unknown): void;
-  /** Called exactly once for each command that was passed to `start`. */
+  /** Receives the end of a command. Called exactly once for each command that was passed to `start`. */
   end(commandId: string, end: EndReport): void;
 };
 
@@ -56,10 +65,13 @@ type Running = {
   readonly abort: AbortController;
   stop: Stop | null;
   started: boolean;
-  /** The frame of the last report of progress, if it was not sent. */
+  /** The frame of the latest progress report, if it was not sent. */
   unsent?: string | undefined;
 };
-/** Until when a command may run, by elapsed time. `isSure`: its frame has an age, so the client may call it too late. */
+/**
+ * `at`: the deadline of a command, in elapsed milliseconds. `isSure`: whether the relay gave the age of the command's
+ * frame. Only then is the deadline exact enough to refuse the command because it is over.
+ */
 type Limit = { readonly at: number; readonly isSure: boolean };
 type Job = {
   readonly action: Registered;
@@ -84,14 +96,14 @@ export class Commands {
     return this.#all.size;
   }
 
-  /** Whether the command's handler has started and not yet ended. */
+  /** Whether the handler of the command is running. */
   started(commandId: string): boolean {
     return this.#all.get(commandId)?.started ?? false;
   }
 
   /**
-   * Starts a new command: checks, authorization, approval, then the handler. `ageMs`: how long ago its frame was sent;
-   * null if the relay does not say.
+   * Starts a new command: runs the checks, asks for authorization and approval, and then runs the handler. `ageMs`: how
+   * long ago the frame was sent; null if the relay does not say.
    */
   start(frame: CommandFrame, ageMs: number | null = null): void {
     const leftMs = Math.max(0, frame.remaining_ms - (ageMs ?? 0));
@@ -113,7 +125,8 @@ export class Commands {
     void (tracing ? traced(tracing, frame, { isKnown: true, run }) : run()).then((end) => {
       for (const cancel of cancels) cancel();
       if (!this.#all.delete(frame.command_id)) return;
-      // So that a caller sees the last report, and how many before it were not sent.
+      // The latest report is sent, so that the caller sees it, and its number shows how many earlier ones were not
+      // sent.
       if (running.unsent) this.#options.progress(running.unsent, true);
       this.#options.end(frame.command_id, end);
     });
@@ -126,24 +139,24 @@ export class Commands {
     this.#options.end(frame.command_id, end);
   }
 
-  /** Aborts one command. Does nothing for an unknown command. */
+  /** Aborts one command. Does nothing if the command is unknown. */
   cancel(commandId: string, reason: string | undefined): void {
     const running = this.#all.get(commandId);
     if (running) stop(running, 'cancelled', boundedMessage(reason ?? 'The command was cancelled.'));
   }
 
-  /** Aborts all commands. Each still ends by itself. */
+  /** Aborts all commands. Each of them ends when its handler stops. */
   abort(): void {
     for (const running of this.#all.values()) stop(running, 'closed', 'The client closed.');
   }
 
   /**
-   * Aborts all commands, and reports those that do not stop at once too, so that no caller waits until the deadline.
-   * What their handlers return later is ignored.
+   * Aborts all commands, and reports an end even for those whose handlers do not stop at once, so that no caller waits
+   * until the deadline. What these handlers return later is ignored.
    */
   async giveUp(): Promise<void> {
     this.abort();
-    // A handler that stops when its signal is aborted ends within these rounds of microtasks.
+    // A handler that stops when its signal is aborted stops within these rounds of microtasks.
     for (let round = 0; round < STOP_ROUNDS && this.size > 0; round++) await null;
     for (const [commandId, { started }] of this.#all) {
       this.#all.delete(commandId);
@@ -154,12 +167,12 @@ export class Commands {
     }
   }
 
-  /** Refuses all later commands. */
+  /** Refuses all further commands. */
   shut(): void {
     this.#shut = true;
   }
 
-  /** Makes the checks that need no callback. Returns the action with its params, or the end of a refused command. */
+  /** Makes the checks that need no callback. Returns the action and its params, or the end of a refused command. */
   #admit(frame: CommandFrame): { readonly action: Registered; readonly parsed: ParsedParams } | EndReport {
     if (this.#shut) return failure('client_denied', 'The client is closing.');
     if (this.#options.isPaused()) return failure('paused', 'The client is paused.');
@@ -171,24 +184,29 @@ export class Commands {
     return this.#contextGone(frame.context_id) ?? { action, parsed };
   }
 
-  /** Returns the end of a command whose time is over before its handler starts; null if there is time, or no age. */
+  /**
+   * Returns the end of a command whose deadline is over before its handler starts; null if there is time left, or if
+   * the deadline is not exact.
+   */
   #tooLate({ at, isSure }: Limit): EndReport | null {
     return isSure && elapsed(this.#clock) >= at ? failure('too_late', 'The deadline has passed.') : null;
   }
 
-  /** Returns the end of a command whose context is gone; null if it is there, or if the command names none. */
+  /** Returns the end of a command whose context is gone; null if the context exists, or if the command names none. */
   #contextGone(contextId: string | null | undefined): EndReport | null {
     if (contextId == null || this.#options.hasContext(contextId)) return null;
     return failure('context_gone', 'The context is gone.');
   }
 
-  /** Checks the params. Returns the job with the params that the schema gives, or the end of a refused command. */
+  /**
+   * Checks the params. Returns the job with the params as the schema converts them, or the end of a refused command.
+   */
   async #check(job: Job, check: SchemaCheck): Promise<Job | EndReport> {
     let { params } = job.request;
     const judge: Judge = async () => {
       const checked = await check(params);
       if ('fault' in checked) return { allow: false, message: checked.fault };
-      // The type of the handler follows from the schema.
+      // The schema guarantees the type that the handler expects.
       params = checked.value as Params;
       return true;
     };
@@ -196,7 +214,7 @@ export class Commands {
     return refused ?? { ...job, request: { ...job.request, params } };
   }
 
-  /** Asks the local authorizer, then the approver. Returns the end of a refused command; null if it may run. */
+  /** Asks the authorizer, and then the approver. Returns the end of a refused command; null if the command may run. */
   async #judge(job: Job): Promise<EndReport | null> {
     const { authorize, approve } = this.#options;
     const refused = authorize
@@ -207,9 +225,10 @@ export class Commands {
   }
 
   /**
-   * Returns null when the judge allows the command, otherwise its end. The command is also refused if the judge throws,
-   * answers anything but a yes, or has not answered when the signal is aborted. `onError` receives what the judge
-   * throws; the caller does not see it. A command that was cancelled before the judge answered ends as cancelled.
+   * Returns null if the judge allows the command, and its end otherwise. The command is refused if the judge throws, if
+   * it answers anything but a yes, or if it has not answered when the signal is aborted. `onError` receives what the
+   * judge throws; the caller does not see it. If the command was cancelled before the judge answered, it ends as
+   * cancelled.
    */
   async #refusalOf(
     { request, running }: Job,
@@ -233,14 +252,14 @@ export class Commands {
     return running.stop === 'cancelled' ? { type: 'cancelled', payload: null } : failure(code, message);
   }
 
-  /** Runs a command to its end. Never rejects. */
+  /** Runs a command until it ends. Never rejects. */
   async #run(given: Job): Promise<EndReport> {
     const job = given.action.check ? await this.#check(given, given.action.check) : given;
     if ('type' in job) return job;
     const refused = await this.#judge(job);
     if (refused) return refused;
     const { action, request, running } = job;
-    // The context may have gone, or the time may be over, since somebody decided about the command.
+    // The decisions may have taken long: by now the context may be gone, or the deadline over.
     const gone = this.#contextGone(request.contextId) ?? this.#tooLate(job.limit);
     if (gone) return gone;
     const leased = action.spec.lease === true;
@@ -248,8 +267,8 @@ export class Commands {
     if (leased) this.#leases.add(action.name);
     running.started = true;
     this.#options.ack(request.commandId);
-    // The `ack` is sent before the handler starts, because the handler may block the process. This pause lets the acks
-    // of other commands be sent with it.
+    // The `ack` is sent before the handler starts, because the handler may block the process. This pause lets other
+    // commands add their acks to the same message.
     await null;
     this.#options.flush();
     const { timeoutMs } = action.spec;
@@ -259,7 +278,8 @@ export class Commands {
       return await resultOf(job, await action.run(request.params, this.#callOf(job)));
     } catch (error) {
       const end = thrown(error, running.abort.signal, running.stop);
-      // What a handler throws on purpose is an ActionError, or follows an abort. Anything else is a fault in it.
+      // A handler fails on purpose with an ActionError, or because its signal was aborted. Every other error is a fault
+      // of the handler, which the program should see.
       if (end.type === 'error' && end.code === 'handler_failed' && !(error instanceof ActionError) && !running.stop)
         this.#options.report(error);
       return end;
@@ -273,9 +293,9 @@ export class Commands {
     const { params: _, ...call } = request;
     const { timeoutMs = Infinity } = action.spec;
     const endsAt = Math.min(limit.at, elapsed(this.#clock) + timeoutMs);
-    // What people read is wall time.
+    // The deadline in `call` is shown to people, so it is wall time.
     const deadline = Math.min(call.deadline, this.#clock.now() + timeoutMs);
-    // Counts reports that are not sent too, so that callers see that they missed them.
+    // Reports that are not sent are counted too, so that callers see how many they missed.
     let number = 0;
     return {
       ...call,
@@ -294,7 +314,7 @@ export class Commands {
   }
 }
 
-/** Returns the end of a command whose handler returned. */
+/** Returns the end of a command from the value that its handler returned. */
 async function resultOf({ action, request }: Job, value: unknown): Promise<EndReport> {
   const { checkResult } = action;
   const end = returned(value);
@@ -332,7 +352,7 @@ function requestOf(
   };
 }
 
-/** Resolves with false as soon as `signal` is aborted. Removes its listener when `done` is aborted. */
+/** Resolves to false when `signal` is aborted. Removes its listener when `done` is aborted. */
 function abortOf(signal: AbortSignal, done: AbortSignal): Promise<false> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(false);
@@ -345,8 +365,8 @@ const RESERVED = '__cooperative_site_';
 type ParsedParams = { readonly params: Params; readonly site: SiteCall | null };
 
 /**
- * Parses a payload; null if it is not a JSON object. Reserved members, which only the relay may add, are moved from
- * params to `site`.
+ * Parses a payload; null if it is not a JSON object. The members that only the relay may add are moved from the params
+ * to `site`.
  */
 function parseParams(payload: string | null): ParsedParams | null {
   const value = payload === null ? {} : parseObject(payload);
@@ -363,19 +383,19 @@ function siteOf(reserved: ReadonlyMap<string, unknown>): SiteCall | null {
   return typeof sessionId === 'string' && typeof siteId === 'string' ? { sessionId, siteId } : null;
 }
 
-// Records the spans of commands, from their arrival to their end at this client.
+// Records a trace span for each command, from its arrival at this client to its end.
 
 /**
- * The name of the spans of all commands whose action this client does not have. Callers may invent any number of action
- * names, so these do not become names of spans.
+ * The name of the span if this client does not have the action. Callers can invent any number of action names, which
+ * would give too many span names.
  */
 const OTHER_METHOD = '_OTHER';
 const SAMPLED = '01';
 const NOT_SAMPLED = '00';
 
 /**
- * Runs a command within a span, which is active while the command runs. Its parent is the span that the relay's frame
- * names. `isKnown`: this client has the action.
+ * Runs a command within a span. The span is active while the command runs, and its parent is the span that the frame
+ * names. `isKnown`: whether this client has the action.
  */
 function traced(
   tracing: TraceApi,
@@ -385,7 +405,7 @@ function traced(
   const { action, command_id } = frame;
   const name = isKnown ? action : OTHER_METHOD;
   const method = { 'rpc.method': name, ...(!isKnown && { 'rpc.method_original': action }) };
-  // The call is not sampled. There is no trace id with which to pass this on to a span, so no span is started.
+  // The call is not sampled, and there is no trace id by which a span could learn this. So no span is started.
   if (!frame.trace_id && frame.trace_flags === NOT_SAMPLED) return Promise.resolve(run());
   const options = { kind: SERVER, attributes: { ...spanAttributes(command_id), ...method } };
   return tracing.getTracer(SCOPE).startActiveSpan(name, options, parentOf(tracing, frame), async (span) => {

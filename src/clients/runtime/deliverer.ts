@@ -1,7 +1,4 @@
-/**
- * Delivers the ends of commands to the relay, and repeats them until the relay acknowledges them. Sizes are bytes of
- * UTF-8, times are milliseconds.
- */
+/** Sends the ends of commands to the relay, and repeats them until the relay acknowledges them. */
 import { utf8Length } from '../../protocol/bounds.ts';
 import type { LinkBounds } from '../link/link-status.ts';
 import type { Clock } from '../link/platform.ts';
@@ -11,29 +8,29 @@ import { endFrame, failure, type EndReport } from './ends.ts';
 /** The most ends that wait for their `result_ack`, and the most bytes of them together. */
 const OUTBOX_ENDS = 256;
 const OUTBOX_BYTES = 1024 * 1024;
-/** The number of commands that are remembered, so that none runs twice. */
+/** The most commands that are remembered, so that none runs twice. */
 const LEDGER_IDS = 1000;
-/** The most bytes of ends that are remembered, to send them again. */
+/** The most bytes of the ends that are remembered in order to send them again. */
 const LEDGER_BYTES = 1024 * 1024;
 /**
- * The number of kept ends that are sent again at once. They may be ends of commands that are not in flight on the new
- * link. The relay limits such frames to 100 a second and 200 at once.
+ * How many ends are sent again at once. The relay may not expect them on the new link, and limits frames that it does
+ * not expect to 100 a second and 200 at once.
  */
 const RESEND_AT_ONCE = 100;
-/** The delay before further kept ends, and frames that the relay refused temporarily, are sent again. */
+/** The delay before more ends are sent again, or an end that the relay refused temporarily, in milliseconds. */
 const RESEND_MS = 1_000;
 
 export type Refused = Extract<LinkFrame, { type: 'refused' }>;
 
-/** The codes of temporary refusals. What the relay refused with such a code is sent again later. */
+/** The codes of temporary refusals. A frame that was refused with such a code is sent again later. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set(['store_unavailable', 'draining', 'rate_limited', 'internal']);
 
-/** Returns after how many milliseconds a refused frame is sent again; null for a refusal that is not temporary. */
+/** Returns after how many milliseconds a refused frame is sent again; null if the refusal is final. */
 export function retryMs({ code, retry_after_ms }: Refused, more?: ReadonlySet<string>): number | null {
   return TEMPORARY_CODES.has(code) || more?.has(code) ? Math.max(RESEND_MS, retry_after_ms ?? 0) : null;
 }
 
-/** Returns the error that `onError` receives for a refused frame. */
+/** Makes the error that `onError` receives for a refused frame. */
 export function refusalError({ code, message, share, frame = 'a frame' }: Refused): Error {
   const why = share === undefined ? code : `${code} (${share})`;
   return new Error(`The relay refused ${frame}: ${why}: ${message}`);
@@ -44,31 +41,34 @@ const END_FRAMES: ReadonlySet<string | undefined> = new Set(['result', 'error', 
 type DelivererOptions = {
   readonly clock: Clock;
   bounds(): LinkBounds;
-  /** Returns false when there is no link. */
+  /** Sends a frame. Returns false if there is no link. */
   send(text: string): boolean;
   /** Called for an end that the relay will never receive. */
   dropped(commandId: string, reason: string): void;
-  /** Called whenever the deliverer may have become empty. */
+  /** Called whenever the last waiting end may have been acknowledged or dropped. */
   onTaken(): void;
 };
 
-/** The frame with which a command ended. `text` null: it is no longer kept. */
+/** The frame of a command's end. `text`: null if the frame is no longer stored. */
 type Ended = { readonly text: string | null; readonly bytes: number };
 
 /**
- * Delivers the ends of commands. Keeps each end, and sends it again on each new link, until the relay acknowledges it
- * or newer ends need the room. Also remembers the last LEDGER_IDS commands, so that none runs twice and a repeated
+ * Sends the ends of commands. Stores each end, and sends it again on each new link, until the relay acknowledges it or
+ * its room is needed for newer ends. Remembers the last LEDGER_IDS commands, so that none runs twice, and a repeated
  * command is answered with its end.
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
-  /** The ends that the relay has not acknowledged, oldest first. */
+  /** The ends that the relay has not acknowledged, oldest first, by command id. */
   readonly #outbox = new Map<string, { readonly text: string; readonly bytes: number }>();
   #outboxBytes = 0;
-  /** What ran. Ended commands are in the order of their ends; a running one keeps the position of its beginning. */
+  /**
+   * The commands that were received. Ended commands are in the order of their ends, and a running one is where it
+   * began.
+   */
   readonly #ledger = new Map<string, 'running' | Ended>();
   #ledgerBytes = 0;
-  /** The commands that arrived and whose ends the relay has not acknowledged, ended or not. */
+  /** The commands that were received and whose ends the relay has not acknowledged. */
   readonly received = new Set<string>();
   #closed = false;
   #resending = false;
@@ -83,8 +83,8 @@ export class Deliverer {
   }
 
   /**
-   * Looks up a received command. `new`: it is unknown and now marked as running. `running`: it already runs. `ended`:
-   * it has ended, and its end is sent again, or `result_unavailable` if the end is no longer kept.
+   * Looks up a received command. `new`: it was unknown, and is now marked as running. `running`: it is already running.
+   * `ended`: it has ended. Its end is sent again; if the end is no longer stored, `result_unavailable` is sent.
    */
   begin(commandId: string): 'new' | 'running' | 'ended' {
     const known = this.#ledger.get(commandId);
@@ -126,13 +126,15 @@ export class Deliverer {
     this.#options.onTaken();
   }
 
-  /** Sends the oldest kept ends, at most RESEND_AT_ONCE. If there are more, it calls itself again after RESEND_MS. */
+  /**
+   * Sends the oldest waiting ends again, at most RESEND_AT_ONCE. If there are more, calls itself again after RESEND_MS.
+   */
   resend(): void {
     for (const { text } of [...this.#outbox.values()].slice(0, RESEND_AT_ONCE)) this.#options.send(text);
     if (this.size > RESEND_AT_ONCE) this.#resendIn(RESEND_MS);
   }
 
-  /** Drops all kept ends. Called when the link is closed permanently. */
+  /** Drops all waiting ends. Called when the link is closed permanently. */
   close(): void {
     this.#closed = true;
     const dropped = [...this.#outbox.keys()];
@@ -155,7 +157,7 @@ export class Deliverer {
     this.#options.send(text);
   }
 
-  /** Removes an end that waits. Returns false when there is none. */
+  /** Removes a waiting end. Returns false if there is none. */
   #remove(commandId: string): boolean {
     this.#outboxBytes -= this.#outbox.get(commandId)?.bytes ?? 0;
     return this.#outbox.delete(commandId);
@@ -170,7 +172,7 @@ export class Deliverer {
     });
   }
 
-  /** Forgets the oldest ended commands above LEDGER_IDS; never a running one. */
+  /** Forgets the oldest ended commands beyond LEDGER_IDS. A running command is never forgotten. */
   #forgetCommands(): void {
     for (const [commandId, entry] of this.#ledger) {
       if (this.#ledger.size <= LEDGER_IDS) return;
@@ -181,7 +183,7 @@ export class Deliverer {
     }
   }
 
-  /** Forgets the oldest ends above LEDGER_BYTES, but not that their commands ran. */
+  /** Removes the oldest frames beyond LEDGER_BYTES. The commands themselves stay remembered as ended. */
   #forgetTexts(): void {
     for (const [commandId, entry] of this.#ledger) {
       if (this.#ledgerBytes <= LEDGER_BYTES) return;

@@ -1,4 +1,7 @@
-/** Exports `callboard/runtime`, a client that advertises actions and runs commands, in Node and browsers. */
+/**
+ * Exports `callboard/runtime`, with which a program connects as a client, advertises actions and runs commands, in Node
+ * and in browsers.
+ */
 export { createRuntime, newContextId } from './runtime.ts';
 export {
   ActionCancelled,

@@ -1,21 +1,23 @@
 /**
- * Checks values against a JSON Schema 2020-12. A schema is interpreted: no code is generated, so a page may forbid
- * `unsafe-eval`.
+ * Checks values against a JSON Schema 2020-12. The schema is interpreted. No code is generated, so this works in pages
+ * that forbid `unsafe-eval`.
  */
 import { isRecord } from '../../protocol/json.ts';
 import type { JsonSchema } from '../link/actions.ts';
 import { boundedMessage, messageOf } from './action-errors.ts';
 import { LIMITS, partsOf, typeOf } from './limits.ts';
 
-/** Returns null for a valid value, otherwise its first fault, at most 256 characters. Never throws. */
+/**
+ * Checks a value. Returns null if it is valid, and otherwise its first fault in at most 256 characters. Never throws.
+ */
 type Validate = (value: unknown) => string | null;
 
 /**
- * Prepares a JSON Schema 2020-12, including its formats. Throws if the schema is invalid, has members but no keyword,
- * refers to a schema outside itself, or uses `$dynamicRef`.
+ * Compiles a JSON Schema 2020-12, including its formats. Throws if the schema is invalid, if it has members but no
+ * keyword, if it refers to a schema outside itself, or if it uses `$dynamicRef`.
  */
 export function compileSchema(schema: JsonSchema): Validate {
-  // `copyOf` refuses what is not plain JSON. Later changes of the schema do not change the copy.
+  // `copyOf` refuses anything that is not plain JSON. Changes of the schema after this do not affect the copy.
   const copy = copyOf(schema);
   checkForm(copy);
   return interpreter(copy);
@@ -25,14 +27,16 @@ function copyOf(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema, plain) ?? 'null');
 }
 
-/** Returns the value if JSON can hold it. Throws TypeError for a function and for an object of a library's class. */
+/**
+ * Returns the value if JSON can represent it. Throws TypeError for a function, and for an object of a library's class.
+ */
 function plain(name: string, value: unknown): unknown {
   const prototype: unknown = value instanceof Object ? Object.getPrototypeOf(value) : null;
   if (prototype === null || Array.isArray(value) || Object.getPrototypeOf(prototype) === null) return value;
   throw new TypeError(`${name || 'it'} is no plain JSON`);
 }
 
-/** Returns the function that checks a value. The schema must have a valid form. */
+/** Returns the function that checks a value. The schema must already have passed `checkForm`. */
 function interpreter(root: unknown): Validate {
   const check = checksOf(referencesIn(root))(root);
   return (value) => {
@@ -40,7 +44,7 @@ function interpreter(root: unknown): Validate {
       const fault = check(value, '', new Set());
       return fault === null ? null : boundedMessage(fault);
     } catch (error) {
-      // Nested too deeply for the stack.
+      // The value is nested too deeply for the stack.
       return messageOf(error);
     }
   };
@@ -48,20 +52,20 @@ function interpreter(root: unknown): Validate {
 
 type Members = Readonly<Record<string, unknown>>;
 /**
- * Returns the first fault of a value; null if it has none. `at`: the path of the value, empty for the whole one. `seen`
- * receives the names, or indexes, of the parts of the value that the schema describes.
+ * Returns the first fault of a value; null if there is none. `at`: the path of the value; empty for the whole value.
+ * `seen`: receives the names, or indexes, of the parts of the value that the schema describes.
  */
 type Check = (value: unknown, at: string, seen: Set<string>) => string | null;
 type CheckOf = (schema: unknown) => Check;
 
-/** Returns the function that prepares the check of a schema, once for each. */
+/** Returns a function that compiles the check of a schema, and does so once for each schema. */
 function checksOf(targets: ReadonlyMap<unknown, unknown>): CheckOf {
   const prepared = new Map<unknown, Check>();
   const checkOf: CheckOf = (schema) => {
     if (!isRecord(schema)) return (_, at) => (schema === false ? `${at || 'params'}: not allowed` : null);
     const known = prepared.get(schema);
     if (known) return known;
-    // A schema may refer to itself, so its check is known before the checks of its parts are.
+    // A schema may refer to itself. So its check is stored before the checks of its parts are compiled.
     let checks: readonly Check[] = [];
     const check: Check = (value, at, seen) => firstFault(checks, value, at, seen);
     prepared.set(schema, check);
@@ -81,7 +85,10 @@ function firstFault(checks: readonly Check[], value: unknown, at: string, seen: 
   return null;
 }
 
-/** Returns a check of the same value by another schema. What that one describes is described by this one too. */
+/**
+ * Returns a check of the same value by another schema. If it finds no fault, the parts that it describes count as
+ * described.
+ */
 function within(check: Check): Check {
   return (value, at, seen) => {
     const described = new Set<string>();
@@ -91,7 +98,7 @@ function within(check: Check): Check {
   };
 }
 
-/** Returns the check whose fault is this text. */
+/** Returns a check with this text as its fault. */
 function expecting(text: string, isMet: (value: unknown, at: string, seen: Set<string>) => boolean): Check {
   return (value, at, seen) => (isMet(value, at, seen) ? null : `${at || 'params'}: ${text}`);
 }
@@ -109,7 +116,7 @@ function limits(schema: Members): readonly Check[] {
   });
 }
 
-/** The keywords that apply several schemas, or none, to the same value. */
+/** Compiles the keywords that apply several schemas to the same value, or a schema that must not match. */
 function choices(schema: Members, checkOf: CheckOf): readonly Check[] {
   const partsBy = (keyword: string): readonly Check[] => partsOf(schema[keyword]).map((part) => within(checkOf(part)));
   const matching = (keyword: string, isRight: (count: number) => boolean): Check => {
@@ -129,7 +136,10 @@ function choices(schema: Members, checkOf: CheckOf): readonly Check[] {
   return checks;
 }
 
-/** What an object must have, or match, if it has a certain member. The last one belongs to older drafts. */
+/**
+ * The keywords that say what an object must have, or match, if it has a certain member. The last one is from older
+ * drafts.
+ */
 const DEPENDENT = ['dependentRequired', 'dependentSchemas', 'dependencies'];
 
 function dependents(schema: Members, checkOf: CheckOf): readonly Check[] {
@@ -149,7 +159,7 @@ function dependents(schema: Members, checkOf: CheckOf): readonly Check[] {
   return [...missing(schema['required']), ...conditional];
 }
 
-/** Returns the check of the members of an object. */
+/** Compiles the checks of an object's members. */
 function members(schema: Members, checkOf: CheckOf): Check {
   const byName = new Map(Object.entries(Object(schema['properties'])).map(([name, part]) => [name, checkOf(part)]));
   const byPattern = Object.entries(Object(schema['patternProperties'])).map(
@@ -173,7 +183,7 @@ function members(schema: Members, checkOf: CheckOf): Check {
   };
 }
 
-/** Returns the check of the items of a list. */
+/** Compiles the checks of a list's items. */
 function items(schema: Members, checkOf: CheckOf): Check {
   const first = partsOf(schema['prefixItems']).map(checkOf);
   const other = 'items' in schema ? checkOf(schema['items']) : undefined;
@@ -196,7 +206,9 @@ function items(schema: Members, checkOf: CheckOf): Check {
   };
 }
 
-/** Returns the check of the parts that nothing else describes. */
+/**
+ * Compiles `unevaluatedItems` and `unevaluatedProperties`: the check of those parts that no other keyword describes.
+ */
 function rest(schema: Members, checkOf: CheckOf): Check {
   const [ofItems, ofMembers] = ['unevaluatedItems', 'unevaluatedProperties'].map((keyword) =>
     keyword in schema ? checkOf(schema[keyword]) : undefined,
@@ -218,14 +230,14 @@ function pathOf(at: string, name: string): string {
   return `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-// The references between schemas, and the forms that the values of keywords must have.
+// The references between schemas, and the formats that the values of keywords must have.
 
-/** The address of a schema that names none. */
+/** The address of a schema without `$id`. */
 const NAMELESS = 'schema:/';
 
 /**
- * Returns the schemas that `$ref` means, by the schemas with the `$ref`. Throws TypeError for a `$ref` that leads
- * nowhere, for an address that two schemas have, and for a schema without a keyword.
+ * Returns, for each schema with a `$ref`, the schema to which the `$ref` refers. Throws TypeError if a `$ref` refers to
+ * nothing, if two schemas have the same address, or if a schema has no keyword.
  */
 function referencesIn(root: unknown): ReadonlyMap<unknown, unknown> {
   const known = new Map<string, unknown>();
@@ -255,7 +267,7 @@ function referencesIn(root: unknown): ReadonlyMap<unknown, unknown> {
     const target = known.get(pointer === '' ? resource : address) ?? partAt(known.get(resource), pointer);
     if (typeof target !== 'boolean' && !isRecord(target))
       throw new TypeError(`no schema for $ref ${String(schema['$ref'])}`);
-    // It may be a member that is no keyword.
+    // The target may be in a place where no schema is expected, so its form was not checked yet.
     if (!visited.has(target)) checkForm(target);
     visit(target, resource);
     targets.set(schema, target);
@@ -267,7 +279,7 @@ function partOf(value: unknown, name: string): unknown {
   return value instanceof Object ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
 }
 
-/** Returns the part of a value to which a JSON Pointer leads; undefined without one. */
+/** Returns the part of a value to which a JSON Pointer refers; undefined if there is none. */
 function partAt(value: unknown, pointer: string): unknown {
   if (!pointer.startsWith('/')) return undefined;
   const names = decodeURIComponent(pointer).split('/').slice(1);
@@ -283,7 +295,7 @@ const PATTERN = { format: 'regex' };
 const TYPE_NAME = { enum: ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] };
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema';
 
-/** The keywords whose value is a schema, a list of schemas, or an object of schemas. */
+/** The keywords whose value is a schema (ONE), a list of schemas, or an object of schemas. */
 const ONE =
   'not if then else items contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties'.split(
     ' ',
@@ -308,7 +320,7 @@ const FORMS: readonly (readonly [form: object | boolean, keywords: readonly stri
   [{ anyOf: [TYPE_NAME, { ...TEXTS, items: TYPE_NAME, minItems: 1 }] }, ['type']],
   [{ type: 'object', additionalProperties: TEXTS }, ['dependentRequired']],
   [true, 'const default examples deprecated readOnly writeOnly'.split(' ')],
-  // Forbidden: the first one cannot be followed, and the other two belong to older drafts.
+  // These keywords are refused: the first cannot be resolved, and the other two are from older drafts.
   [false, '$dynamicRef $recursiveRef id'.split(' ')],
 ];
 

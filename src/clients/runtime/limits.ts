@@ -1,13 +1,13 @@
-/** The keywords of JSON Schema that compare a value with a limit, and the formats of texts. */
+/** Checks the keywords of JSON Schema that compare a value with a limit, and the formats of texts. */
 import { isRecord } from '../../protocol/json.ts';
 
-/** Whether a value keeps the limit of a keyword. A keyword says nothing about values of other types. */
+/** Whether a value meets the limit of a keyword. A keyword does not apply to values of other types. */
 type Test = (value: unknown, limit: unknown) => boolean;
-/** Returns what a keyword limits; null for a value of another type. */
+/** Returns the number that a keyword limits, such as a length; null if the keyword does not apply to the value. */
 type Measure = (value: unknown) => number | null;
 
 const itself: Measure = (value) => (typeof value === 'number' ? value : null);
-/** Characters are Unicode code points. */
+/** The number of Unicode code points. */
 const characters: Measure = (value) => (typeof value === 'string' ? [...value].length : null);
 const items: Measure = (value) => (Array.isArray(value) ? value.length : null);
 const members: Measure = (value) => (isRecord(value) ? Object.keys(value).length : null);
@@ -52,7 +52,7 @@ function isOfType(value: unknown, name: unknown): boolean {
 
 function isMultiple(value: unknown, factor: unknown): boolean {
   const [number, by] = [itself(value) ?? 0, Number(factor)];
-  // Binary fractions such as 0.1 are not exact.
+  // Fractions such as 0.1 are not exact in binary, so a small error is allowed.
   return number % by === 0 || Math.abs(number / by - Math.round(number / by)) < 1e-7;
 }
 
@@ -60,7 +60,7 @@ function isEqual(one: unknown, other: unknown): boolean {
   return one === other || (one instanceof Object && other instanceof Object && canonical(one) === canonical(other));
 }
 
-/** Returns a JSON text that is the same for equal values: the members of objects are in the order of their names. */
+/** Returns a JSON text that is equal for equal values: members of objects are sorted by name. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => {
     if (!isRecord(part)) return part;
@@ -73,15 +73,15 @@ function areUnique(value: unknown, isOn: unknown): boolean {
   return !isOn || !Array.isArray(value) || new Set(value.map(canonical)).size === value.length;
 }
 
-/** Returns the items of a list, or the values of an object. */
+/** Returns the items of a list, or the values of an object's members. */
 export function partsOf(value: unknown): readonly unknown[] {
   return value instanceof Object ? Object.values(value) : [];
 }
 
-// The formats that are checked. Each check takes time that grows with the length of the text, or with its square, because
-// callers choose the texts.
+// The formats of texts. Callers choose the texts, so each check takes time that is at most quadratic in the length of
+// the text.
 
-/** Matches the letters and digits of a label of a host name, without anchors. */
+/** Matches one label of a host name: letters, digits and hyphens. */
 const LABEL = '[a-z\\d](?:[a-z\\d-]{0,61}[a-z\\d])?';
 const HOSTNAME = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`, 'i');
 const MAILBOX = /^(?!\.)(?!.*\.[.@])([\w.!#$%&'*+/=?^`{|}~-]{1,64})@([^@]+)$/;
@@ -94,10 +94,10 @@ const DURATION = durationForm('\\d+(?:[.,]\\d+)?');
 
 const HEX = '[\\da-f]';
 const ESCAPED = `%${HEX}{2}`;
-/** Matches a character of a URI that separates nothing, and those that separate parts within a path. */
+/** PLAIN matches a character of a URI that is not a separator. IN_PATH matches one within a path. */
 const PLAIN = `[\\w.~!$&'()*+,;=-]|${ESCAPED}`;
 const IN_PATH = `${PLAIN}|[:@/]`;
-/** The first group is the scheme, the second one an IPv6 address. */
+/** The first group is the scheme, and the second an IPv6 address. */
 const URI_REFERENCE = new RegExp(
   [
     '^([a-z][a-z\\d+.-]*:)?',
@@ -144,7 +144,7 @@ function durationForm(number: string): RegExp {
 function isDate(text: string): boolean {
   if (!DATE.test(text)) return false;
   const time = Date.parse(text);
-  // A day that its month does not have is read as a day of the next month.
+  // A day that does not exist in its month would be read as a day of the next month.
   return Number.isFinite(time) && new Date(time).toISOString().startsWith(text);
 }
 
@@ -161,7 +161,7 @@ function isIpv6(text: string): boolean {
   return /^[\da-f:.]+$/i.test(text) && URL.canParse(`http://[${text}]`);
 }
 
-/** Returns the scheme of a URI; empty for a relative reference, and null for a text that is neither. */
+/** Returns the scheme of a URI; empty for a relative reference; null if the text is neither. */
 function schemeOf(text: string): string | null {
   const [found, scheme = '', address = '::'] = URI_REFERENCE.exec(text) ?? [];
   return found !== undefined && isIpv6(address) ? scheme : null;

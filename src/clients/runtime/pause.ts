@@ -1,41 +1,44 @@
-/** The pauses of this client: what the person at it wants, and what the relay says of them. */
+/**
+ * Pauses and resumes this client: sends the person's requests to the relay, and tracks the pauses that the relay
+ * reports.
+ */
 import type { Welcome } from '../link/link-status.ts';
 import { deferred, type Clock } from '../link/platform.ts';
 import { PauseRefusedError } from './action-errors.ts';
 import { retryMs, type Refused } from './deliverer.ts';
 import type { Paused, PauseOptions } from './types.ts';
 
-/** What the person wants; null: the calls go on. */
+/** The person's request: to pause the client, or to resume it (null). */
 type Wish = (PauseOptions & { readonly reason: string }) | null;
 
 type Waiting = { resolve(): void; reject(error: Error): void };
 
-/** What `welcome` and the frame `paused` say. */
+/** The members of `welcome` and of the frame `paused` that describe a pause. */
 type PausedMembers = Pick<Welcome, 'paused_by' | 'paused_reason' | 'paused_until'>;
 
 type ClientPauseOptions = {
   readonly clock: Clock;
   /** Called when `paused` changes. */
   onPaused(paused: Paused | null): void;
-  /** Returns false when there is no link. */
+  /** Sends a `pause` frame. Returns false if there is no link. */
   send(frame: { readonly ref: string; readonly wish: Wish }): boolean;
 };
 
 /**
- * The latest wish of the person, which is sent until the relay has answered it: one frame at a time, again on each new
- * link. From the wish on until the relay holds the calls back, the client itself refuses them.
- * `paused` is what the relay last said about pauses of this client, including those that others set.
+ * Holds the person's latest request, and sends it until the relay has answered it: one frame at a time, and again on
+ * each new link. From a request to pause until the relay holds back calls, the client refuses commands itself. `paused`
+ * is the pause that the relay last reported, which may have been set by others.
  */
 export class ClientPause {
-  /** The pause that covers all calls, as the relay last said. */
+  /** The pause that covers all calls of this client, as the relay last reported; null if there is none. */
   paused: Paused | null = null;
   readonly #options: ClientPauseOptions;
-  /** The wish that the relay has not answered; undefined: it has answered all. */
+  /** The latest request, until the relay has answered it; undefined if there is none. */
   #wish: Wish | undefined;
   #waiting: Waiting[] = [];
-  /** The ref of the frame that was sent over this link and has not been answered; null: there is none. */
+  /** The ref of the `pause` frame that was sent over this link and is not answered; null if there is none. */
   #sent: string | null = null;
-  /** The wish of that frame. */
+  /** The request in that frame. */
   #sentWish: Wish | undefined;
   #refs = 0;
   #ended: Error | null = null;
@@ -44,12 +47,12 @@ export class ClientPause {
     this.#options = options;
   }
 
-  /** Whether the client refuses commands itself, because the relay may not know yet that it is paused. */
+  /** Whether the client must refuse commands itself, because the relay may not know yet that the client is paused. */
   get holds(): boolean {
     return this.#wish != null;
   }
 
-  /** Resolves when the relay has carried out this wish or a later one. */
+  /** Sends a request. Resolves when the relay has carried out this request or a later one. */
   want(wish: Wish): Promise<void> {
     if (this.#ended) return Promise.reject(this.#ended);
     this.#wish = wish;
@@ -59,7 +62,10 @@ export class ClientPause {
     return promise;
   }
 
-  /** Called for each new link. What was sent over an earlier one may not have arrived. */
+  /**
+   * Called for each new link. A frame that was sent over an earlier link may not have arrived, so the request is sent
+   * again.
+   */
   welcomed(welcome: PausedMembers): void {
     this.#again();
     this.told(welcome);
@@ -82,7 +88,7 @@ export class ClientPause {
     const ms = retryMs(refusal);
     if (ms !== null) {
       const sent = this.#sent;
-      // The frame counts as not answered until then, so that no other is sent earlier.
+      // Until then the frame still counts as unanswered, so that no other frame is sent earlier.
       this.#options.clock.after(ms, () => {
         if (this.#sent === sent && sent !== null) this.#again();
       });
@@ -92,7 +98,7 @@ export class ClientPause {
     }
   }
 
-  /** Called when the link is closed permanently. */
+  /** Called when the link is closed permanently. Rejects all requests. */
   close(error: Error): void {
     this.#ended = error;
     this.#settle((waiting) => waiting.reject(error));
@@ -111,7 +117,7 @@ export class ClientPause {
     this.#sentWish = this.#wish;
   }
 
-  /** Whether the answer is to the latest wish. An answer to an earlier one makes way for the latest. */
+  /** Whether this answers the latest request. If it answers an earlier one, sends the latest. */
   #answered(ref: string): boolean {
     if (ref !== this.#sent) return false;
     this.#sent = null;

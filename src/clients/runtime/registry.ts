@@ -1,6 +1,5 @@
 /**
- * Keeps the actions of one runtime, writes their advertisements, and checks values against the schemas of their params
- * and results: a JSON Schema, or a schema of a library.
+ * Stores the actions of a runtime, writes their advertisements, and checks params and results against their schemas.
  */
 import { deeperThan, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { isRecord } from '../../protocol/json.ts';
@@ -22,15 +21,15 @@ import { compileSchema } from './json-schema.ts';
 import { METADATA_DEPTH } from './reports.ts';
 import type { Handler } from './types.ts';
 
-/** The limits of actions are the relay's (PROTOCOL.md, section 10). */
+/** The relay's limits for actions (PROTOCOL.md, section 10). */
 const MAX_ACTIONS = 256;
 const MAX_ACTION_BYTES = 64 * 1024;
-/** The longest delay that setTimeout accepts. */
+/** The longest delay that setTimeout supports, in milliseconds. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** A value as its schema gives it, or its first fault, at most 256 characters. */
+/** The value as the schema converts it, or its first fault in at most 256 characters. */
 type CheckedValue = { readonly value: unknown } | { readonly fault: string };
-/** Rejects or throws only if the schema's library does. */
+/** Checks a value. Rejects or throws only if the schema's library does. */
 export type SchemaCheck = (value: unknown) => CheckedValue | Promise<CheckedValue>;
 
 export type Registered = {
@@ -56,7 +55,7 @@ const EFFECTS: MembersOf<NonNullable<ActionSpec['effects']>> = [
 
 type RegistryOptions = {
   changed(): void;
-  /** Returns how many bytes all advertisements together may have. */
+  /** Returns the most bytes that all advertisements together may have. */
   maxBytes(): number;
 };
 
@@ -69,8 +68,8 @@ export class ActionRegistry {
   }
 
   /**
-   * Adds an action. Throws TypeError for an invalid one and then changes nothing. Returns a function that removes the
-   * action; calling it twice does nothing.
+   * Adds an action. If the action is invalid, throws TypeError and changes nothing. Returns a function that removes the
+   * action; calling it again does nothing.
    */
   add(name: string, spec: ActionSpec, run: Handler<never>): () => void {
     const actions = this.#actions;
@@ -86,7 +85,7 @@ export class ActionRegistry {
     const action = {
       name,
       spec,
-      // `check` makes sure that the params are of the type that the handler was given by the schema.
+      // `check` guarantees that the params have the type that the handler expects.
       run: run as Handler,
       check: checkOf(`action ${name}: schema`, spec.schema),
       checkResult: checkOf(`action ${name}: result`, spec.result),
@@ -107,13 +106,16 @@ export class ActionRegistry {
     return this.#actions.get(name);
   }
 
-  /** Returns a JSON array of all advertisements, in the order in which they were added. */
+  /** Returns a JSON array of all advertisements, in the order in which the actions were added. */
   json(): string {
     return `[${Array.from(this.#actions.values(), ({ json }) => json).join(',')}]`;
   }
 }
 
-/** Returns the check of a schema; null without one. `where` begins the message of the TypeError for a wrong schema. */
+/**
+ * Returns the check of a schema; null if there is no schema. `where`: the beginning of the message of the TypeError for
+ * a wrong schema.
+ */
 function checkOf(where: string, schema: ActionSchema | undefined): SchemaCheck | null {
   if (schema === undefined) return null;
   try {
@@ -128,7 +130,7 @@ function checkOf(where: string, schema: ActionSchema | undefined): SchemaCheck |
   }
 }
 
-/** A schema of a library may be a function, as those of arktype are. */
+/** Whether the schema is that of a library. Such a schema may be a function, for example with arktype. */
 function isStandard(schema: ActionSchema): schema is StandardSchema {
   return schema instanceof Object && '~standard' in schema;
 }
@@ -166,7 +168,7 @@ function advertise(name: string, spec: ActionSpec): string {
   return json;
 }
 
-/** Returns the JSON Schema to advertise. Throws TypeError for a library's schema that has none. */
+/** Returns the JSON Schema to advertise. Throws TypeError if a library's schema cannot be converted to one. */
 function jsonSchemaOf(name: string, { schema, jsonSchema }: ActionSpec): JsonSchema | undefined {
   if (jsonSchema !== undefined || schema === undefined || !isStandard(schema)) return jsonSchema ?? schema;
   const library = schema['~standard'].jsonSchema;
@@ -180,7 +182,8 @@ function jsonSchemaOf(name: string, { schema, jsonSchema }: ActionSpec): JsonSch
 }
 
 /**
- * Returns the guards to advertise. Undefined: the action defines none, so the advertisement says nothing about them.
+ * Returns the guards to advertise. Undefined if the action defines none: the advertisement then says nothing about
+ * guards.
  */
 function guardsOf({ approval, lease }: ActionSpec): object | undefined {
   return approval === undefined && lease === undefined ? undefined : { approval, lease };

@@ -1,4 +1,4 @@
-/** Reports the contexts and windows of a client to the relay, at a bounded rate. */
+/** Reports the contexts and windows of a client to the relay, at a limited rate. */
 import { deeperThan, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { ID, type FieldsOf, type RowTable } from '../../protocol/fields.ts';
 import {
@@ -18,29 +18,29 @@ import { retryMs, type Refused } from './deliverer.ts';
 import { toJson } from './ends.ts';
 
 /**
- * The number of reports of contexts and windows per second that are sent without delay. Above it, changes wait for
- * REPORT_WAIT_MS and are reported together, so that frequent changes do not cost the client its link.
+ * How many reports of contexts and windows are sent per second without delay. Beyond this, changes wait for
+ * REPORT_WAIT_MS and are combined, because the relay closes links that send too many frames.
  */
 const REPORT_RATE = 20;
-/** How many rows that left are remembered, besides those that came back. The relay remembers as many. */
+/** How many removed rows are remembered, in addition to those that were reported again. The relay remembers as many. */
 const LEFT_ROWS = 256;
 const REPORT_WAIT_MS = 100;
 
-/** The codes of refusals that say that a limit of the relay is used up. The relay may accept the report later. */
+/** The codes of refusals because a share of the relay has no room. The relay may accept the report later. */
 const NO_ROOM: ReadonlySet<string> = new Set(['share_exceeded', 'store_full']);
 
 type ReporterOptions = {
   readonly clock: Clock;
-  /** Returns false when there is no link. */
+  /** Sends a report. Returns false if there is no link. */
   send(payload: string): boolean;
 };
 
-/** Either all rows, as a list, or only the changes. */
+/** All rows, as a list, or only the changes. */
 export type RowsUpdate<T> = readonly T[] | ReportChanges<T>;
 
 /**
- * Reports the current contexts and windows to the relay: a snapshot on each new link, then changes. All changes of one
- * event-loop turn go into one report. Above REPORT_RATE, changes are delayed and combined.
+ * Reports the current contexts and windows to the relay: a snapshot on each new link, and then changes. All changes in
+ * one turn of the event loop go into one report. Beyond REPORT_RATE, changes are delayed and combined.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
@@ -55,24 +55,24 @@ export class Reporter {
     this.#mayReport = createThrottle(options.clock, REPORT_RATE);
   }
 
-  /** Sets or changes the contexts. Throws TypeError, naming the wrong member, and then changes nothing. */
+  /** Replaces or changes the contexts. If a member is wrong, throws TypeError with its name and changes nothing. */
   contexts(update: RowsUpdate<ReportedContext>): void {
     this.#contexts.update(update);
     this.#schedule();
   }
 
-  /** Sets or changes the windows. Throws like `contexts`. */
+  /** Replaces or changes the windows. Throws like `contexts`. */
   windows(update: RowsUpdate<ReportedWindow>): void {
     this.#windows.update(update);
     this.#schedule();
   }
 
-  /** Whether the context is reported, not as closed, and has never left since it was reported first. */
+  /** Whether the context is reported as not closed, and was never removed since it was first reported. */
   hasContext(contextId: string): boolean {
     return this.#contexts.has(contextId);
   }
 
-  /** Called for each new link. Nothing has been reported on it yet. */
+  /** Called for each new link, on which nothing was reported yet. */
   welcomed(maxFrame: number): void {
     this.#maxFrame = maxFrame;
     this.#forget();
@@ -80,8 +80,8 @@ export class Reporter {
   }
 
   /**
-   * Reports everything again after a temporary refusal: the refused report is lost, and the relay does not say which
-   * one it was.
+   * Reports everything again after a temporary refusal, because the refused report is lost and the relay does not say
+   * which one it was.
    */
   refused(refusal: Refused): void {
     const ms = refusal.frame === 'report' ? retryMs(refusal, NO_ROOM) : null;
@@ -106,7 +106,9 @@ export class Reporter {
     this.#windows.forget();
   }
 
-  /** Sends the reports that are due. Sends none before the first `welcome`. Each new link begins with a snapshot. */
+  /**
+   * Sends the waiting reports. Sends nothing before the first `welcome`. On a new link the first report is a snapshot.
+   */
   #send(): void {
     this.#due = false;
     if (this.#maxFrame === null) return;
@@ -126,12 +128,12 @@ type Piece = { readonly kind: ReportKind; readonly list: 'set' | 'removed'; read
 type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<ReportKind> };
 
 const KINDS: readonly ReportKind[] = ['contexts', 'windows'];
-/** The number of bytes of a frame that are reserved for the header and for the JSON around the rows. */
+/** The number of bytes of a frame that are reserved for its header and for the JSON around the rows. */
 const AROUND_BYTES = 256;
 
 /**
- * Splits the parts into the payloads of reports, in order; none without parts. A large snapshot continues in the next
- * reports.
+ * Splits the parts into the payloads of reports, in order. A large snapshot continues in the next reports. Returns
+ * nothing if there are no parts.
  */
 function reportPayloads(parts: Parts, maxFrameBytes: number): readonly string[] {
   const present = KINDS.filter((kind) => parts[kind]);
@@ -177,8 +179,8 @@ function listOf(pieces: readonly Piece[], list: Piece['list']): string[] {
 }
 
 /**
- * Creates a token bucket that holds `perSecond` tokens at most and gains as many each second. The returned function
- * takes a token; it returns false when there is none.
+ * Creates a token bucket that holds at most `perSecond` tokens and gains as many each second. The returned function
+ * takes one token; it returns false if there is none.
  */
 export function createThrottle(clock: Clock, perSecond: number): () => boolean {
   let tokens = perSecond;
@@ -193,32 +195,32 @@ export function createThrottle(clock: Clock, perSecond: number): () => boolean {
   };
 }
 
-// Checks reported contexts and windows, and writes them as JSON rows with the names of the protocol.
+// Checks contexts and windows, and writes them as JSON rows with the names of the protocol.
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
-/** The form of a protocol row in which its names are in camel case. A member that is null counts as absent. */
+/** The type of a protocol row with its names in camel case. A null member counts as absent. */
 type Camelized<T> = { readonly [K in keyof T as Camel<K & string>]: undefined extends T[K] ? T[K] | null : T[K] };
 
 /**
- * An execution context of this client: a place where it can execute something now. `taskId`: the task to which it is
- * assigned now. `metadata`: any JSON of at most 16 KiB and 190 levels.
+ * An execution context of this client: a place where it can run something now. `taskId`: the task to which the context
+ * is assigned now. `metadata`: any JSON of at most 16 KiB and 190 levels.
  */
 export type ReportedContext = Camelized<WireContext> & { readonly metadata?: unknown };
 /**
- * A browser window. The relay shows its counts of workers, idle workers and busy workers only while the client reports
- * no contexts.
+ * A browser window. The relay shows its counts of workers, idle workers and busy workers only if the client reports no
+ * contexts.
  */
 export type ReportedWindow = Camelized<WireWindow>;
 
 type ReportRow = { readonly id: string; readonly json: string };
 
 /**
- * The most levels of nesting in metadata. The relay accepts 200 levels in a payload, and the payload around the metadata
- * needs some of them.
+ * The deepest nesting of metadata. The relay accepts 200 levels in a payload, and the JSON around the metadata needs
+ * some of them.
  */
 export const METADATA_DEPTH = 190;
 
-/** Returns a context as a row. Throws TypeError, naming the wrong member: `contexts[3].title: ...`. */
+/** Returns a context as a row. If a member is wrong, throws TypeError with its name: `contexts[3].title: ...`. */
 function contextRow(context: ReportedContext, where: string): ReportRow {
   const row = wireOf(CONTEXT, context, where, ['metadata']);
   const json = metadataJson(context.metadata, `${where}.metadata`);
@@ -232,7 +234,7 @@ function windowRow(window: ReportedWindow, where: string): ReportRow {
   return { id: row.window_id, json: JSON.stringify(row) };
 }
 
-/** `others`: the members of the object that are not in the table. */
+/** Checks the members of a row. `others`: names of members that are not in the table. */
 function wireOf<T extends RowTable>(
   table: T,
   given: unknown,
@@ -248,7 +250,10 @@ function wireOf<T extends RowTable>(
   return row;
 }
 
-/** Returns metadata as JSON text. Throws TypeError, naming it as `where`, if it is no JSON, too large or too deep. */
+/**
+ * Returns metadata as JSON text. Throws TypeError, with the name `where`, if it is not JSON, too large or nested too
+ * deeply.
+ */
 export function metadataJson(metadata: unknown, where: string): string {
   const json = toJson(metadata ?? null);
   if (typeof json !== 'string' || longerThan(json, METADATA_MAX_BYTES) || deeperThan(json, METADATA_DEPTH)) {
@@ -262,38 +267,41 @@ function camel(name: string): string {
 }
 
 /**
- * A change of the reported rows of one kind. `set` adds or replaces rows and `removed` removes rows by id. All other
+ * Changes of the reported rows of one kind. `set`: rows to add or replace. `removed`: ids of rows to remove. All other
  * rows stay.
  */
 export type ReportChanges<T> = { readonly set?: readonly T[]; readonly removed?: readonly string[] };
 
-/** The part of a report about one kind of rows. `set` holds JSON texts. */
+/** The part of a report about one kind of rows. `set`: the rows as JSON texts. */
 type Part = { readonly snapshot: boolean; readonly set: readonly string[]; readonly removed: readonly string[] };
 
 type ReportStateOptions<T> = {
-  /** The name of the rows in error messages. */
+  /** The name of the kind of rows in error messages. */
   readonly kind: string;
   readonly max: number;
   row(given: T, where: string): ReportRow;
 };
 
-/** The current rows of one kind, and which of them have not been reported to the relay. */
+/** The current rows of one kind, and which of them must still be reported to the relay. */
 class ReportState<T> {
   readonly #options: ReportStateOptions<T>;
   #rows = new Map<string, string>();
   readonly #changed = new Set<string>();
-  /** The last rows that left or were closed. A row that comes back under the id of one of them is another row. */
+  /**
+   * The ids of rows that were removed or closed recently. A later row with such an id is in a second life: it is not
+   * the row that callers named.
+   */
   readonly #left = new Set<string>();
-  /** Whether the client has reported this kind. If not, nothing is sent about it. */
+  /** Whether the client has reported this kind of rows. If not, reports do not mention it. */
   #reported = false;
-  /** Whether the relay has a snapshot, so that changes are enough. */
+  /** Whether the relay has a snapshot on this link. Only then are changes enough. */
   #hasSnapshot = false;
 
   constructor(options: ReportStateOptions<T>) {
     this.#options = options;
   }
 
-  /** Replaces all rows, or applies changes. If one of them is invalid, throws TypeError and changes nothing. */
+  /** Replaces all rows or applies changes. If a row is invalid, throws TypeError and changes nothing. */
   update(update: RowsUpdate<T>): void {
     if (isList(update)) this.#keep(this.#read(update, 'rows'), [...this.#rows.keys()]);
     else this.#change(update);
@@ -309,17 +317,17 @@ class ReportState<T> {
     this.#keep(rows, removed);
   }
 
-  /** Whether there is a row in its first life. */
+  /** Whether there is a row with this id in its first life. */
   has(id: string): boolean {
     return this.#rows.has(id) && !this.#left.has(id);
   }
 
-  /** Makes the next report a snapshot, because the relay has none any more. */
+  /** Makes the next report a snapshot, because the relay no longer has one. */
   forget(): void {
     this.#hasSnapshot = false;
   }
 
-  /** Returns what is to be reported now and marks it as reported; null when there is nothing. */
+  /** Returns what must be reported now and marks it as reported; null if there is nothing. */
   take(): Part | null {
     if (!this.#reported || (this.#hasSnapshot && this.#changed.size === 0)) return null;
     const changed = [...this.#changed];

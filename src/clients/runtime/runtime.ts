@@ -1,7 +1,4 @@
-/**
- * Creates the client of the relay that runs commands. It joins the link, the actions, the commands, the reports and the
- * hosted sites.
- */
+/** Creates a runtime, which connects as a client: joins its link, actions, commands, reports and hosted sites. */
 import { HEADER_CHARS, longerThan, utf8Length } from '../../protocol/bounds.ts';
 import { CLIENT_TYPES } from '../../protocol/fields.ts';
 import { parseForClient } from '../../protocol/frame-codec.ts';
@@ -51,30 +48,32 @@ import type { Handler, PauseOptions, Runtime, RuntimeOptions, SiteDefinition, Si
 
 // Sizes are bytes of UTF-8, times are milliseconds. The limit of metadata is the relay's (PROTOCOL.md, section 10).
 
-/** The most cooperative sites of one client. Equals the relay's limit for one user. */
+/** The most cooperative sites of one client. This is the relay's limit for one user. */
 const MAX_SITES = 100;
-/** The number of unsent bytes in the socket above which progress is dropped. */
+/** Progress is dropped if more than this number of bytes is unsent in the socket. */
 const PROGRESS_BACKLOG_BYTES = 1024 * 1024;
-/** The most progress frames per second. Further ones are dropped: a handler in a tight loop must not cost the link. */
+/**
+ * The most progress frames per second. More are dropped: a handler in a tight loop must not cost the client its link.
+ */
 const PROGRESS_RATE = 50;
-/** How long after its creation a client that was not connected is taken for forgotten, in milliseconds. */
+/** If `connect` was not called within this time after the creation, in milliseconds, a warning says so. */
 const FORGOTTEN_MS = 5_000;
-/** The most errors that nothing receives and that are printed, per second. */
+/** The most warnings per second about errors that no callback receives. */
 const WARN_RATE = 1;
-/** The default time that `close` waits for the relay's answer and for running commands. */
+/** How long `close` waits by default for the relay's answer and for running commands, in milliseconds. */
 const CLOSE_MS = 10_000;
 
 /**
- * Creates a client of the relay. It advertises actions, runs each command at most once, and keeps each end until the
- * relay acknowledges it. Throws TypeError for invalid options. Background work never throws and leaves no promise
- * rejection unhandled. When the relay refuses the client permanently, a Node process gets the exit code 1, unless the
- * program has set one, or waits for `ready()`, which then rejects.
+ * Creates a client of the relay. It advertises actions, runs each command at most once, and stores each end until the
+ * relay acknowledges it. Throws TypeError for invalid options. Its background work never throws and leaves no promise
+ * rejection unhandled. If the relay refuses the client permanently, a Node process gets the exit code 1, unless the
+ * program has set one or waits for `ready()`, which then rejects.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   return new LinkRuntime(options);
 }
 
-/** Returns a new random id for a context, so that no later context is taken for this one. */
+/** Returns a new random id for a context. No other context has had this id. */
 export function newContextId(): string {
   return randomId('ctx-');
 }
@@ -99,9 +98,9 @@ class LinkRuntime implements Runtime {
   readonly #cancelReminder: () => void;
   #advertising = false;
   #closing: Promise<void> | null = null;
-  /** Whether `closing` is to be sent or was sent, and whether the relay has answered it. */
+  /** The progress of the shutdown: not begun, `closing` sent (or about to be), or `closing` answered. */
   #leaving: 'no' | 'asking' | 'answered' = 'no';
-  /** Resolved when the shutdown is complete. */
+  /** Resolves when the shutdown is complete. */
   readonly #left = deferred<void>();
 
   constructor(options: RuntimeOptions) {
@@ -259,9 +258,9 @@ class LinkRuntime implements Runtime {
   }
 
   /**
-   * Shuts down gracefully. The relay dispatches nothing more after its answer to `closing`. Commands that were
+   * Shuts down gracefully. After the relay's answer to `closing`, the relay dispatches nothing more. Commands that were
    * dispatched before still run. The shutdown is complete when all of them have ended and the relay has acknowledged
-   * their ends. A relay that refuses `closing` is an older one; commands that it still sends are refused.
+   * their ends. A relay that refuses `closing` is an older one; the commands that it still sends are refused.
    */
   async #leave(withinMs: number): Promise<void> {
     const enough = new AbortController();
@@ -289,16 +288,16 @@ class LinkRuntime implements Runtime {
   }
 
   /**
-   * Completes the shutdown if no command runs, no end waits and no further command can arrive. Called when one of these
-   * may have changed.
+   * Completes the shutdown if no command runs, no end waits, and no further command can arrive. Called whenever one of
+   * these may have changed.
    */
   #checkLeft(): void {
-    // Without a hello over an open socket, the relay cannot count this client as connected.
+    // If no hello was sent, the relay cannot count this client as connected, so it cannot send commands.
     const quiet = this.#leaving === 'answered' || (this.#leaving === 'asking' && !this.#link.greeted);
     if (quiet && this.#commands.size + this.#ends.size === 0) this.#left.resolve();
   }
 
-  /** Sends a frame unless this client is leaving. Returns false if the frame was not sent. */
+  /** Sends a frame unless this client is shutting down. Returns false if the frame was not sent. */
   #send(header: UpHeader, payload: string | null): boolean {
     return this.#leaving === 'no' && this.#link.send(header, payload);
   }
@@ -310,16 +309,20 @@ class LinkRuntime implements Runtime {
     const payload = `{"metadata":${this.#metadata},"actions":${this.#registry.json()}`;
     const received = JSON.stringify([...this.#ends.received]);
     const hello = upFrame({ ...header, link_attempt: attempt }, `${payload},"received":${received}}`);
-    // The list of received commands is not in the bound of actions. Without it, the relay treats this link as any other.
+    // The list of received commands may make the hello too large, because the bound of the actions does not include it.
+    // If so, it is left out, and the relay treats this link as one of a client that does not report received commands.
     return longerThan(hello, this.#link.bounds.maxFrameBytes) ? upFrame(header, `${payload}}`) : hello;
   }
 
-  /** Returns how many bytes all actions together may have, so that they fit into a hello beside its longest header. */
+  /** Returns the most bytes of all actions together, so that they fit into a hello with the longest header. */
   #actionBytes(): number {
     return this.#link.bounds.maxFrameBytes - HEADER_CHARS - utf8Length(this.#metadata);
   }
 
-  /** Advertises once for all changes of one event-loop turn. Without a link, the next hello advertises. */
+  /**
+   * Sends one advertisement for all changes of a turn of the event loop. Without a link, the next hello has the
+   * actions.
+   */
   #advertise(): void {
     if (this.#advertising) return;
     this.#advertising = true;
@@ -342,7 +345,8 @@ class LinkRuntime implements Runtime {
       this.#pause.welcomed(status.welcome);
       this.#reporter.welcomed(this.#link.bounds.maxFrameBytes);
     }
-    // If the relay has answered, this client does not reconnect: it could replace a successor that is connected by now.
+    // If the relay has answered `closing`, this client does not reconnect: by now another instance may be connected,
+    // which it would replace.
     if (status.state === 'disconnected' && this.#leaving === 'answered') this.#left.resolve();
     else if (status.state === 'disconnected') this.#checkLeft();
     if (status.state === 'closed') {
@@ -354,7 +358,7 @@ class LinkRuntime implements Runtime {
     }
     const { onStatus = () => {}, onError } = this.#options;
     for (const listener of [onStatus, ...this.#listeners]) guarded(() => listener(status), onError);
-    // A rejected ready() tells the program, which then decides how it ends.
+    // If `ready()` rejects, the program decides how to end. Otherwise the exit code reports the failure.
     if (status.state === 'closed' && this.#leaving === 'no' && this.#unready.size === 0) failProcess();
     this.#answerReady(status);
   }
@@ -411,7 +415,7 @@ class LinkRuntime implements Runtime {
     this.#reporter.refused(frame);
   }
 
-  /** Gives an error to the program, or prints it with its stack. */
+  /** Passes an error to the program's `onError`. If there is none, prints the error with its stack. */
   #report(error: unknown): void {
     const { onError } = this.#options;
     if (onError) guarded(() => onError(error), undefined);
@@ -440,7 +444,7 @@ function failProcess(): void {
   if (typeof process === 'object' && process.versions?.node) process.exitCode ??= 1;
 }
 
-/** What a person does about the end of a client's link, by its reason. */
+/** Advice for a person about the end of a client's link, by the reason of the end. */
 const HELP: LinkHelp = {
   forbidden: 'A client needs a token of a user with the scope "connect".',
   frame_too_large: 'What this program sends, or all that it advertises, is larger than the relay accepts.',
@@ -471,7 +475,7 @@ function checkSite(definition: SiteDefinition): void {
   checkMembers('capabilityProfile.', capabilityProfile, [{}, { actionInvocation: BOOLEAN, sharing: BOOLEAN }]);
 }
 
-/** Returns a site's definition with the names of the protocol and with its defaults. */
+/** Returns the definition of a site with the names of the protocol and with the defaults. */
 export function siteMembers({ title, eventNames, actions, capabilityProfile: profile }: SiteDefinition): object {
   return {
     title: title ?? null,
@@ -483,30 +487,30 @@ export function siteMembers({ title, eventNames, actions, capabilityProfile: pro
 
 type HostedSitesOptions = {
   readonly clock: Clock;
-  /** Returns false when there is no link. `payload` null removes the site. */
+  /** Sends a `site` frame. Returns false if there is no link. `payload`: the definition; null to remove the site. */
   send(frame: { readonly ref: string; readonly siteId: string; readonly payload: string | null }): boolean;
 };
 
 type Waiting<T = void> = { resolve(value: T): void; reject(error: Error): void };
 type Entry = {
   readonly siteId: string;
-  /** The definition that the relay accepted last; null: none. */
+  /** The definition that the relay accepted last; null if there is none. */
   accepted: string | null;
-  /** The definition that the relay is to have; null: none. */
+  /** The definition that the relay should have; null if the site should be removed. */
   wanted: string | null;
-  /** The ref of the last frame. Its answer settles all waiting promises. */
+  /** The ref of the latest frame. Its answer settles all promises in `waiting`. */
   ref: string;
   waiting: Waiting[];
 };
 
 /**
- * The sites that this client hosts, sent again on each new link. If the relay refuses a definition, the one that it
- * accepted before stays in force.
+ * The sites that this client hosts. They are sent again on each new link. If the relay refuses a definition, the one
+ * that it accepted before stays valid.
  */
 class HostedSites {
   readonly #options: HostedSitesOptions;
   readonly #entries = new Map<string, Entry>();
-  /** The frames that were sent over this link and have not been answered, by ref. */
+  /** The frames that were sent over this link and are not answered, by ref. */
   readonly #sent = new Map<string, { readonly entry: Entry; readonly payload: string | null }>();
   #refs = 0;
   #ended: Error | null = null;
@@ -516,7 +520,7 @@ class HostedSites {
   }
 
   /**
-   * Registers a site, or removes it with `payload` null. Resolves when the relay has accepted this request or a later
+   * Registers a site, or removes it if `payload` is null. Resolves when the relay has accepted this request or a later
    * one for the same site. Rejects with SiteRefusedError, or with the error that was passed to `close`.
    */
   request(siteId: string, payload: string | null): Promise<void> {
@@ -534,7 +538,7 @@ class HostedSites {
     return promise;
   }
 
-  /** Sends the definitions of all sites again. Called for each new link. */
+  /** Called for each new link. Sends the definitions of all sites again. */
   welcomed(): void {
     this.#sent.clear();
     for (const entry of this.#entries.values()) this.#send(entry);
@@ -564,7 +568,7 @@ class HostedSites {
     for (const waiting of entry.waiting.splice(0)) waiting.reject(error);
   }
 
-  /** Called when the link is closed permanently. */
+  /** Called when the link is closed permanently. Rejects all requests. */
   close(error: Error): void {
     this.#ended = error;
     this.#sent.clear();

@@ -1,4 +1,7 @@
-/** Exports `callboard/site`, the client of a viewer of a cooperative site, in a browser. Needs only `fetch`. */
+/**
+ * Exports `callboard/site`, with which a browser receives the events of a cooperative site and invokes its actions.
+ * Needs only `fetch`.
+ */
 import { parseObject } from '../../protocol/json.ts';
 import { readHttpOutcome, type Ended } from '../caller/outcomes.ts';
 import {
@@ -35,60 +38,63 @@ export type { Clock } from '../link/platform.ts';
 export type { TokenSource } from '../link/reconnect.ts';
 export type { ErrorCode } from '../link/library-error.ts';
 
-/** `token`: the grant's token, or a function that returns it. */
+/** `token`: the token of the grant, or a function that returns it. */
 export type SiteClientOptions = Omit<RelayRequestOptions, 'retries'> & {
   /** The session that the owner of the site opened. */
   readonly sessionId: string;
 };
 
-/** A notification, not state: after an event, refresh the state that it concerns. */
+/** An event of the site. It is a notification and carries no state: read the state again to which it refers. */
 export type SiteEvent = {
   readonly type: 'event';
   readonly name: string;
-  /** The data of the event: any JSON. Nothing checks what a site publishes. */
+  /** The data of the event: any JSON value. What a site publishes is not checked. */
   readonly data: unknown;
-  /** The id of the message that the relay retained in history. */
+  /** The id of the event's message in the relay's history. */
   readonly messageId: string;
-  /** The time of publication in epoch milliseconds, by the relay's clock. */
+  /** When the event was published, in epoch milliseconds by the relay's clock. */
   readonly publishedAt: number;
   /**
-   * At least the number of events that were lost since the previous one: those that were not read fast enough, and one
+   * The least number of events that were lost since the previous one: events that were not read fast enough, and one
    * for each interruption between relays.
    */
   readonly missed: number;
 };
 
 /**
- * The stream broke and is live again. Events published in between are lost, because the relay replays nothing: refresh
- * all state. A gap is yielded when the new stream is already live, so no later change is missed.
+ * The stream broke and is live again. Events that were published in between are lost, because the relay replays
+ * nothing: read all state again. A gap is yielded when the new stream is already live, so no later change is missed.
  */
 export type SiteGap = {
   readonly type: 'gap';
-  /** The time at which the stream was last known to be live, in epoch milliseconds of the local clock. */
+  /** When the stream was last known to be live, in epoch milliseconds of the local clock. */
   readonly since: number;
 };
 
 export type StreamStatus = 'connecting' | 'live' | 'waiting';
 
 export type SubscribeOptions = {
-  /** The names of the events to receive. Absent: all events that the session may read. */
+  /** The names of the events to receive. Absent: all events that the grant permits. */
   readonly names?: readonly string[];
   /** A signal that ends the subscription without an error. */
   readonly signal?: AbortSignal;
   /**
-   * Receives the status of the stream. `live`: events published from now on are received. The subscription throws what
-   * this callback throws. Without it, the library warns on the console of an attempt that failed, once until the stream
-   * is live.
+   * Receives the status of the stream. `live`: events that are published from now on will be received. If it throws, so
+   * does the subscription. Without this callback, the library warns on the console about a failed attempt, once until
+   * the stream is live.
    */
   readonly onStatus?: (status: StreamStatus) => void;
 };
 
 export type SiteInvokeOptions = {
-  /** How long the action may take, in milliseconds: 1000 to 300000, default 30000. */
+  /** The time limit of the action, in milliseconds: 1000 to 300000, default 30000. */
   readonly timeoutMs?: number;
-  /** A signal that ends the wait, never the action. The promise then rejects with the signal's reason. */
+  /** A signal that ends the wait, but not the action. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** The id of the command; generated when absent. The same id with the same action and params never runs twice. */
+  /**
+   * The id of the command; if absent, one is made. A second invocation with the same id, action and params does not run
+   * the action again.
+   */
   readonly commandId?: string;
 };
 
@@ -99,13 +105,13 @@ export type SiteInvocation<T = unknown> = Ended<T> & { readonly commandId: strin
  * The error that ends a subscription or rejects an invocation. `code` is one of callboard's codes (`session_inactive`,
  * `unauthenticated`, `not_found`, `site_action_denied`, ...), or one of two others:
  *
- * - `unreachable`: no response from the relay. An action may have run: invoke it again with the same command id.
+ * - `unreachable`: the relay did not respond. The action may have run: invoke it again with the same command id.
  * - `bad_answer`: the response does not come from a relay.
  *
  * `message` is meant for people, not for programs.
  */
 export class SiteError extends LibraryError {
-  /** The invocation that the error concerns; null for a subscription. */
+  /** The command that the error is about; null for a subscription. */
   readonly commandId: string | null;
 
   constructor(code: string, message: string, details: SiteErrorDetails = {}) {
@@ -116,10 +122,10 @@ export class SiteError extends LibraryError {
 
 export type SiteErrorDetails = LibraryErrorDetails & { readonly commandId?: string };
 
-/** How long an invocation may take by default, in milliseconds. */
+/** The default time limit of an invocation, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
-/** A viewer of one session of a cooperative site, in a browser: receives the site's events and invokes its actions. */
+/** A viewer of one session of a cooperative site. It receives the site's events and invokes its actions. */
 export class CooperativeSiteBrowserClient {
   readonly #options: SiteClientOptions;
 
@@ -131,10 +137,10 @@ export class CooperativeSiteBrowserClient {
   }
 
   /**
-   * Subscribes to the site's events from now on. The connection opens at the first `next` and reconnects by itself with
-   * jitter; each reconnect yields a gap. Each call is a separate subscription. The relay queues up to 100 unread
-   * events; beyond that it drops the oldest and counts them in `missed`. The iteration ends without an error when
-   * aborted. It throws SiteError when the session or the grant has ended or never existed.
+   * Subscribes to the site's events from now on. The connection opens at the first `next` and, if it breaks, opens
+   * again after a random delay; each reconnect yields a gap. Each call is a separate subscription. The relay queues up
+   * to 100 unread events; beyond this it drops the oldest ones and counts them in `missed`. If the signal is aborted,
+   * the iteration ends without an error. If the session or the grant has ended or never existed, it throws SiteError.
    */
   subscribe(options: SubscribeOptions = {}): AsyncIterable<SiteEvent | SiteGap> {
     checkMembers('options.', options, [{}, { names: LIST, signal: SIGNAL, onStatus: FUNCTION }]);
@@ -143,9 +149,9 @@ export class CooperativeSiteBrowserClient {
   }
 
   /**
-   * Invokes an action that the site allows and waits for its outcome. When the connection breaks, the request is sent
-   * again under the same command id. Every end of an admitted action is returned. Rejects with SiteError when the relay
-   * refused the request or could not be reached.
+   * Invokes an action that the site permits, and waits for its end. If the connection breaks, the request is sent again
+   * with the same command id. If the action was admitted, its end is always returned. Rejects with SiteError if the
+   * relay refuses the request or cannot be reached.
    */
   async invoke<T = unknown>(
     action: string,
@@ -175,8 +181,8 @@ export class CooperativeSiteBrowserClient {
 }
 
 /**
- * Returns an iterator whose `return` ends it even while a `next` is pending. A plain generator would return only after
- * the next event.
+ * Returns an iterator whose `return` ends it even if a `next` is pending. A generator's own `return` would wait for the
+ * next event.
  */
 function leavable(options: SiteClientOptions, given: SubscribeOptions): AsyncIterator<SiteEvent | SiteGap> {
   const left = new AbortController();
@@ -191,12 +197,15 @@ function leavable(options: SiteClientOptions, given: SubscribeOptions): AsyncIte
   };
 }
 
-// Reads a site's event stream, connects again when it breaks, and yields a gap after each reconnect.
+// Reads a site's event stream, opens it again if it breaks, and yields a gap after each reconnect.
 
-/** The most characters of one event. An event is at most 1 MiB of JSON; the rest is for the SSE fields around it. */
+/** The most characters of one event. An event has at most 1 MiB of JSON; the rest is for the SSE fields around it. */
 const MAX_EVENT_CHARS = 2 * 1024 * 1024;
 
-/** The error of a connection that ended and may be opened again, at the earliest after `afterMs` milliseconds. */
+/**
+ * The error of a connection that ended and may be opened again. `afterMs`: the shortest delay before that, in
+ * milliseconds.
+ */
 class Interrupted extends Error {
   readonly afterMs: number;
 
@@ -207,7 +216,7 @@ class Interrupted extends Error {
   }
 }
 
-/** Codes with which the relay ends a stream that may be opened again. */
+/** The codes with which the relay ends a stream that may be opened again. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set([
   'draining',
   'store_unavailable',
@@ -221,21 +230,27 @@ const MESSAGES: Readonly<Record<string, string | undefined>> = {
   unauthenticated: 'The grant is over.',
 };
 
-/** One subscription: one connection at a time, until its signal is aborted. */
+/** One subscription. It has one connection at a time, until its signal is aborted. */
 class Subscription {
   readonly #options: SiteClientOptions;
   readonly #given: SubscribeOptions;
   readonly #signal: AbortSignal;
   readonly #clock: Clock;
-  /** When the previous live connection last received something; null until a live connection has ended. */
+  /**
+   * When the previous live connection last received anything; null if no live connection has ended yet. Epoch
+   * milliseconds.
+   */
   #lastLive: number | null = null;
-  /** When the current connection became live, and when it last received something; null while it is not live. */
+  /**
+   * When the current connection became live, and when it last received anything, in epoch milliseconds; null if it is
+   * not live.
+   */
   #live: { readonly since: number; heardAt: number } | null = null;
   #attempt = 0;
-  /** How many addresses were given up. */
+  /** How many times the next address was tried. */
   #moves = 0;
   #token = '';
-  /** The last token that the relay refused. It is not tried again. */
+  /** The last token that the relay refused. It is not used again. */
   #refused: string | null = null;
   /** Whether a failed attempt was printed since the stream was last live. */
   #warned = false;
@@ -252,7 +267,7 @@ class Subscription {
     return urls[this.#moves % urls.length] ?? '';
   }
 
-  /** Yields live events until the session or the grant ends, and a gap after each reconnect. */
+  /** Yields events until the session or the grant ends, and a gap after each reconnect. */
   async *events(): AsyncGenerator<SiteEvent | SiteGap, void> {
     const { onStatus } = this.#given;
     try {
@@ -265,14 +280,14 @@ class Subscription {
         await sleepUnlessWoken(this.#clock, ms, this.#signal);
       }
     } catch (error) {
-      // An abort ends the iteration without an error.
+      // If the signal is aborted, the iteration ends without an error.
       if (!this.#signal.aborted) throw error;
     }
   }
 
   /**
-   * Yields what one connection receives until it ends. Then returns the minimum delay before reconnecting, in
-   * milliseconds, or throws SiteError when reconnecting is of no use.
+   * Yields what one connection receives until it ends. Returns the shortest delay before reconnecting, in milliseconds.
+   * Throws SiteError if reconnecting would be useless.
    */
   async *#untilBroken(): AsyncGenerator<SiteEvent | SiteGap, number> {
     const { onStatus } = this.#given;
@@ -301,7 +316,7 @@ class Subscription {
       }
       const refused = error instanceof SiteError && error.code === 'unauthenticated' && this.#token !== this.#refused;
       if (!refused || typeof this.#options.token === 'string') throw error;
-      // Another token may be accepted: the next connection asks the token function again.
+      // Another token may be accepted, so the next connection calls the token function again.
       this.#refused = this.#token;
       return 0;
     } finally {
@@ -315,7 +330,7 @@ class Subscription {
 
   /**
    * Yields the frames of one connection. It never returns. It throws Interrupted if the connection may be opened again,
-   * SiteError if that is of no use, and the reason of the signal if it is aborted.
+   * SiteError if that would be useless, and the signal's reason if the signal is aborted.
    */
   async *#frames(): AsyncGenerator<SseFrame, never> {
     const own = new AbortController();
@@ -326,12 +341,12 @@ class Subscription {
       const parser = createSseParser(MAX_EVENT_CHARS);
       const reader = response.body?.getReader();
       for (;;) {
-        // The timer runs only while a read is pending, so a slow consumer does not count as silence of the relay.
+        // The watch runs only while a read is pending, so that a slow consumer is not taken for a silent relay.
         watch.heard();
         const chunk = await reader?.read();
         watch.rest();
         if (!chunk || chunk.done) throw new Interrupted('The stream ended.', retryMs);
-        // Every chunk is a sign of life, pings included.
+        // Every chunk is a sign of life, even a ping.
         if (this.#live) this.#live.heardAt = this.#clock.now();
         const frames = parser.push(chunk.value);
         retryMs = parser.retryMs ?? 0;
@@ -356,15 +371,15 @@ class Subscription {
     const headers = { authorization, accept: 'text/event-stream' };
     const response = await fetch(trimUrl(this.#url) + path, { headers, cache: 'no-store', signal });
     const type = response.headers.get('content-type') ?? '';
-    // The relay answers 204 for a session that is over, because 204 tells an EventSource not to reconnect.
+    // For a session that is over, the relay answers 204, because an EventSource does not reconnect after 204.
     if (response.status === 204) throw new SiteError('session_inactive', 'The session is over.');
     if (response.status === 200 && type.startsWith('text/event-stream')) return response;
     throw await refusalOf(response);
   }
 
   /**
-   * Takes a token from the source. Throws SiteError `unauthenticated` when the source gives the refused token again,
-   * and Interrupted when it gives none.
+   * Gets a token from the source. Throws SiteError `unauthenticated` if the source returns the refused token again, and
+   * Interrupted if it returns none.
    */
   async #freshToken(): Promise<string> {
     this.#token = await takeTokenInTime(this.#options.token, this.#clock).catch((cause: unknown) => {
@@ -375,7 +390,7 @@ class Subscription {
   }
 }
 
-/** Returns SiteError for a permanent refusal, Interrupted for a status that may pass, from the relay or a proxy. */
+/** Returns SiteError for a permanent refusal, and Interrupted for a status of the relay or of a proxy that may pass. */
 async function refusalOf(response: Response): Promise<SiteError | Interrupted> {
   const { status, headers } = response;
   const body = parseObject(await response.text()) ?? {};
@@ -393,7 +408,7 @@ function endOf({ data }: SseFrame): Error {
   return TEMPORARY_CODES.has(code) ? new Interrupted(message, 0) : new SiteError(code, message);
 }
 
-/** Reads an event; null if the frame is not an event of a relay. */
+/** Parses an event; null if the frame is not an event of a relay. */
 function eventOf({ data }: SseFrame): SiteEvent | null {
   const members = parseObject(data);
   const name = textOf(members?.['name']);
@@ -410,7 +425,7 @@ function eventOf({ data }: SseFrame): SiteEvent | null {
   };
 }
 
-/** Returns a time in epoch milliseconds. The given time is an RFC 3339 text, or epoch milliseconds already. */
+/** Returns a time in epoch milliseconds. `value`: an RFC 3339 text, or epoch milliseconds. */
 function timeOf(value: unknown): number {
   return typeof value === 'number' ? value : Date.parse(String(value));
 }

@@ -1,25 +1,26 @@
 /** Parses Server-Sent Events. */
 
-/** One event of a stream. `data` is its data lines, joined by LF. */
+/** One event of a stream. `data`: its data lines, joined by LF. */
 export type SseFrame = { readonly event: string; readonly data: string };
 
 interface SseParser {
-  /** The value of the stream's last `retry` field, in milliseconds; null before the first one. */
+  /** The value of the stream's last `retry` field, in milliseconds; null if there was none. */
   readonly retryMs: number | null;
   /**
-   * Returns the events that these bytes complete and keeps the rest for the next call. Accepts any bytes; throws
-   * RangeError only when one event exceeds `maxChars`.
+   * Adds bytes. Returns the events that are now complete, and keeps the rest for the next call. Accepts any bytes.
+   * Throws RangeError only if an event exceeds `maxChars`.
    */
   push(bytes: Uint8Array): readonly SseFrame[];
 }
 
 /**
- * Parses an event stream according to the HTML standard, wherever its chunks are cut. Lines end with CR, LF or CRLF,
- * the stream may begin with a BOM, and an event without a blank line after it is discarded. `maxChars` limits the
- * characters of one event.
+ * Creates a parser for an event stream according to the HTML standard. Chunks may be cut anywhere. Lines end with CR,
+ * LF or CRLF, the stream may begin with a BOM, and an event without a blank line after it is discarded. `maxChars`: the
+ * most characters of one event.
  */
 export function createSseParser(maxChars: number): SseParser {
-  // A decoder that removes the BOM removes two in some runtimes if the first one is split between two chunks.
+  // The parser removes the BOM itself: if the BOM is split between two chunks, the decoder of some runtimes removes
+  // two.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let begun = false;
   let line = '';
@@ -49,7 +50,7 @@ export function createSseParser(maxChars: number): SseParser {
     line = '';
     if (text === '') return finish();
     const colon = text.indexOf(':');
-    // A line that begins with a colon is a comment: its field name is empty.
+    // A line that begins with a colon is a comment: the name of its field is empty.
     if (colon < 0) take(text, '');
     else take(text.slice(0, colon), text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1));
     return null;

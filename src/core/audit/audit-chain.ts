@@ -1,17 +1,20 @@
-/** Checks a chain of audit rows: that relays wrote all of them, and that none was changed, moved or removed. */
+/** Checks a chain of audit rows: that a relay signed each row, and that no row was changed, moved or removed. */
 import { keyIdOf, openRow, type AuditSign, type SealedRow, type AuditRow } from './audit-rows.ts';
 
 type ChainFault = {
-  /** The number of the row; null if it cannot be read. */
+  /** The number of the faulty row; null if it cannot be read. */
   readonly seq: number | null;
   readonly message: string;
 };
 
-/** Rows signed with one key that the check was not given, so that it cannot tell whether their content was changed. */
+/**
+ * The rows that were signed with one key that the check does not have. It cannot tell whether their content was
+ * changed.
+ */
 export type UncheckedRows = {
   /** The id of the key. */
   readonly key: string;
-  /** The number of these rows, and the numbers of the first and the last of them. */
+  /** How many rows were signed with this key, and the numbers of the first and the last of them. */
   readonly rows: number;
   readonly firstSeq: number;
   readonly lastSeq: number;
@@ -21,27 +24,26 @@ export type ChainReport = {
   readonly rows: number;
   readonly firstSeq: number | null;
   readonly lastSeq: number | null;
-  /** The MAC of the last row. If you keep it elsewhere, it shows later whether rows at the end were removed. */
+  /**
+   * The MAC of the last row. Keep it elsewhere to find out later whether rows were removed from the end of the chain.
+   */
   readonly lastMac: string | null;
-  /** The first row that is wrong; null if none is. */
+  /** The first fault; null if there is none. */
   readonly fault: ChainFault | null;
   /**
-   * The rows whose keys are not given, by key, in the order in which the keys appear. Without a fault and without such
-   * rows, the chain is whole.
+   * The rows whose keys the check does not have, by key, in the order in which the keys appear. The chain is intact if
+   * this is empty and `fault` is null.
    */
   readonly unchecked: readonly UncheckedRows[];
 };
 
-/**
- * A gap of missing rows, up to the row `seq - 1`. `prev`: the MAC of the last missing row, as the row after the gap
- * names it.
- */
+/** The rows `from` to `seq - 1`, which are missing. `prev`: the MAC of row `seq - 1`, as row `seq` names it. */
 type Gap = { readonly from: number; readonly seq: number; readonly prev: string };
 
 /**
- * Takes the rows of a chain in order. A gap is not a fault if a row of kind `trim` in the same chain records that these
- * rows were removed. For a row whose key is not given, only its place in the chain is checked: its number, and that the
- * row and its successor name the MACs of their predecessors.
+ * Checks the rows of a chain, which are passed in order. A gap is not a fault if a later row of kind `trim` records
+ * that its rows were removed. If the key of a row is missing, only the place of the row is checked: its number, that it
+ * names the MAC of the row before it, and that the row after it names its MAC.
  */
 export class ChainVerifier {
   readonly #keys: ReadonlyMap<string, AuditSign>;
@@ -53,7 +55,7 @@ export class ChainVerifier {
   #last: { readonly seq: number; readonly mac: string } = { seq: 0, mac: '' };
   #fault: ChainFault | null = null;
 
-  /** `keys`: the present key, and earlier ones with which old rows may have been signed. */
+  /** `keys`: the present key, and the earlier keys with which old rows may have been signed. */
   constructor(keys: readonly AuditSign[]) {
     this.#keys = new Map(keys.map((sign) => [keyIdOf(sign), sign]));
   }
@@ -83,16 +85,18 @@ export class ChainVerifier {
       firstSeq: this.#first,
       lastSeq: this.#rows > 0 ? seq : null,
       lastMac: this.#rows > 0 ? mac : null,
-      // No row is checked after a fault, so every gap is before it.
+      // After a fault no more rows are checked, so all gaps are before the fault.
       fault: missing ? missingRows(missing) : this.#fault,
       unchecked: [...this.#unchecked.values()],
     };
   }
 
-  /** Returns the fault that the MAC of a row shows; null if the MAC is right, or if its key was not given. */
+  /**
+   * Returns the message if the MAC of a row does not fit its content; null if it does, or if the row's key is missing.
+   */
   #changeOf({ row: { seq, key }, mac, text }: SealedRow & { readonly text: string }): string | null {
     if (key === undefined) {
-      // Older relays did not name the key.
+      // The row is of an older relay, which did not name its key, so all keys are tried.
       const signed = [...this.#keys.values()].some((sign) => sign(text) === mac);
       return signed ? null : `Row ${seq} was changed, or was written under another key.`;
     }

@@ -1,9 +1,9 @@
-/** Writes the audit log: one line for each operation of an administrator, before the operation. */
+/** Writes one log line for each action of an administrator, before the action. */
 import { subjectOf, type Principal } from '../auth/principal.ts';
 import type { Log } from '../ports.ts';
 import type { OperatorAction, AuditSubject } from './audit-rows.ts';
 
-/** The message of the log line of each operation. */
+/** The message of the log line for each action. */
 const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
   payload: 'an administrator reads a payload',
   reveal: 'an administrator reveals a payload',
@@ -18,8 +18,8 @@ const AUDIT_MESSAGES: Readonly<Record<OperatorAction, string>> = {
 };
 
 /**
- * Writes one audit line: the principal (`requester`), the operation (`action`) and its subject. `subject` holds ids and
- * never a payload or a token.
+ * Writes the log line of an action: the principal (`requester`), the action and its subject. `subject` contains ids,
+ * and never a payload or a token.
  */
 export function logAct(
   log: Log,

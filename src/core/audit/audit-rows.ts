@@ -1,14 +1,17 @@
-/** Audit rows: their form, and how each row is chained to the previous one by its MAC. */
+/** Writes and reads audit rows. The MAC of each row chains it to the row before. */
 import { isRecord, parsedJson, toJson } from '../json.ts';
 
 /**
  * What an administrator did, or a user who paused or resumed. `payload`: read payloads by an argument of a listing.
- * `reveal`: read one payload and gave the reason.
+ * `reveal`: read one payload, with a reason.
  */
 export type OperatorAction =
   'disconnect' | 'drain' | 'cancel' | 'payload' | 'reveal' | 'pause' | 'resume' | 'revoke' | 'enrol' | 'rename';
 
-/** The ids of what an act concerned; never a payload or a token. `view`: `raw` for the raw sample of history. */
+/**
+ * The ids of the objects that an action concerned; never a payload or a token. `view`: `raw` for the raw sample of
+ * history.
+ */
 export type AuditSubject = Readonly<
   Partial<
     Record<
@@ -27,7 +30,7 @@ export type AuditSubject = Readonly<
   >
 >;
 
-/** The row of an act, written before the act. */
+/** The row of an action. It is written before the action. */
 type ActRow = {
   readonly kind: 'act';
   readonly who: string;
@@ -39,20 +42,20 @@ type ActRow = {
 
 export type AuditEntry =
   | ActRow
-  /** What became of the act whose row has the number `of`. */
+  /** The outcome of the action whose row has the number `of`. */
   | { readonly kind: 'outcome'; readonly of: number; readonly outcome: string }
   /**
-   * The rows up to `through` were removed, because they were too old or too many. `throughMac`: the MAC of the last
-   * removed row.
+   * Records that the rows up to `through` were removed, because they were too old or too many. `throughMac`: the MAC of
+   * the last removed row.
    */
   | { readonly kind: 'trim'; readonly through: number; readonly throughMac: string }
-  /** The end of the file was an unfinished row of this many bytes, and was removed. */
+  /** Records that an unfinished row at the end of the file was removed. `bytes`: its length. */
   | { readonly kind: 'torn'; readonly bytes: number; readonly sha256: string };
 
 /**
- * A row of the chain. `seq` grows by one. `prev`: the MAC of the previous row; empty in the first row. `key`: the id of
- * the key that signed the row (`keyIdOf`); absent in rows of earlier relays. `node`: the node that wrote the row.
- * Times are epoch milliseconds.
+ * A row of the chain. `seq`: the number of the previous row plus one. `prev`: the MAC of the previous row; empty in the
+ * first row. `key`: the id of the key that signed the row (`keyIdOf`); absent in rows of older relays. `node`: the node
+ * that wrote the row. Times are epoch milliseconds.
  */
 export type AuditRow = AuditEntry & {
   readonly seq: number;
@@ -62,20 +65,23 @@ export type AuditRow = AuditEntry & {
   readonly node: string;
 };
 
-/** A row as it is stored. `line` is a JSON object whose last member `mac` authenticates all others. */
+/**
+ * A row in the form in which it is stored. `line`: a JSON object whose last member `mac` authenticates all other
+ * members.
+ */
 export type SealedRow = { readonly row: AuditRow; readonly mac: string; readonly line: string };
 
-/** Signs a text: HMAC-SHA-256 under the key of the audit, base64url. */
+/** Signs a text: its HMAC-SHA-256 with the audit key, as base64url. */
 export type AuditSign = (text: string) => string;
 
-/** The text whose signature gives the id of a key. The text of a row begins with a brace, so no row has this text. */
+/** The text whose signature is the id of a key. No row has this text, because the text of a row begins with a brace. */
 const KEY_ID_TEXT = 'callboard audit key id';
 const KEY_ID_CHARACTERS = 12;
 
 /**
- * Returns the id of a key: 72 bits of the signature of KEY_ID_TEXT, as 12 characters of base64url. The id tells keys
- * apart and does not reveal them. It helps an attacker no more than a row does: a guessed key can be tested with one
- * HMAC by its id, and also by the MAC of any row.
+ * Returns the id of a key: the first 12 characters (72 bits) of the signature of KEY_ID_TEXT, in base64url. The id
+ * distinguishes keys and does not reveal them. It gives an attacker nothing new: testing a guessed key takes one HMAC
+ * with the id, and one HMAC with the MAC of any row.
  */
 export function keyIdOf(sign: AuditSign): string {
   return sign(KEY_ID_TEXT).slice(0, KEY_ID_CHARACTERS);
@@ -90,8 +96,8 @@ export function sealRow(row: AuditRow, sign: AuditSign): SealedRow {
 }
 
 /**
- * Parses a stored line into its row, its MAC and the text that the MAC authenticates. Returns null if the line is not a
- * row. Does not check the MAC.
+ * Parses a stored line: its row, its MAC, and the text that the MAC authenticates. Null if the line is not a row. Does
+ * not check the MAC.
  */
 export function openRow(line: string): (SealedRow & { readonly text: string }) | null {
   const [, open = '', mac = ''] = SEALED.exec(line) ?? [];

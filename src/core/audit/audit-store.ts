@@ -1,13 +1,13 @@
-/** The port of the audit: a chain of rows that only grows at its end, and is trimmed at its beginning. */
+/** The storage port of the audit: a chain of rows that is extended at its end and trimmed at its beginning. */
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { SealedRow } from './audit-rows.ts';
 
-/** The newest row of the chain. `seq` 0 and an empty MAC: the chain has no rows. */
+/** The newest row of the chain. If the chain has no rows, `seq` is 0 and `mac` is empty. */
 export type AuditHead = { readonly seq: number; readonly mac: string };
 
 /**
- * The part of the chain that is kept. `count` is the number of its rows. `firstSeq` and `firstAt` are the number and
- * the time of its oldest row; null if there are no rows.
+ * The stored part of the chain. `count`: the number of its rows. `firstSeq`, `firstAt`: the number and the time of its
+ * oldest row; null if there are no rows.
  */
 export type AuditExtent = {
   readonly count: number;
@@ -18,13 +18,13 @@ export type AuditExtent = {
 export type AuditAppend = {
   readonly sealed: SealedRow;
   /**
-   * The last row number to remove when the new row is appended: that row and all before it are removed in the same act.
-   * Null: none is removed.
+   * The number of the last row to remove. This row and all rows before it are removed in the same act that appends the
+   * new row. Null: no row is removed.
    */
   readonly dropThrough: number | null;
   /**
-   * Limits how often one principal acts. The row of an act is refused if its `who` already has `limit` rows of the same
-   * action within `windowMs`. Null: no limit.
+   * A limit for this principal (`who`) and action. If `who` has already `limit` rows of the same action within the last
+   * `windowMs`, the new row is refused. Null: no limit.
    */
   readonly rate: AuditRate | null;
 };
@@ -32,29 +32,29 @@ export type AuditRate = { readonly limit: number; readonly windowMs: number };
 
 export type AppendResult =
   | { readonly kind: 'appended'; readonly extent: AuditExtent }
-  /** The newest row is not the predecessor that the new row names. Nothing was written. */
+  /** The newest row is not the one that the new row names as its predecessor. Nothing was written. */
   | { readonly kind: 'moved'; readonly head: AuditHead }
   | { readonly kind: 'limited'; readonly retryAfterMs: number };
 
-/** The row of an act, and the row of its outcome if there is one, as they are stored. */
+/** The stored row of an action, and the stored row of its outcome; null if there is none yet. */
 export type ListedAct = { readonly seq: number; readonly act: string; readonly outcome: string | null };
 
 /**
- * The rows of one chain. Appending is atomic, also between processes, so the chain never forks. Throws
- * `store_unavailable` if the store does not answer; the row may then have been written or not.
+ * The rows of one chain. Appending is atomic, even between processes, so the chain never forks. If the store does not
+ * answer, `append` throws `store_unavailable`; the row may then have been written or not.
  */
 export interface AuditStore {
-  /** The unfinished last row that was removed when the store was opened; null or absent: there was none. */
+  /** The unfinished last row that was removed when the store was opened. Null or absent if there was none. */
   readonly torn?: { readonly bytes: number; readonly sha256: string } | null;
   head(): MaybePromise<AuditHead>;
   /**
-   * Appends a row if its `prev` and `seq` follow the newest row. When this resolves, the row is as durable as the
-   * store.
+   * Appends a row if its `prev` and `seq` follow the newest row. When this resolves, the row is as durable as the store
+   * can make it.
    */
   append(append: AuditAppend): MaybePromise<AppendResult>;
   /**
-   * Lists at most `first` rows of acts, newest first, with numbers below `before` (null: from the newest on). `userId`:
-   * only acts that concern this user; null: all.
+   * Lists the rows of at most `first` actions with numbers below `before`, newest first; `before` null: from the newest
+   * on. `userId`: only actions that concern this user; null: all actions.
    */
   list(
     userId: string | null,

@@ -1,7 +1,4 @@
-/**
- * The audit of administrators' acts: the interface that lists acts, reads the chain and checks it, and the trail that
- * writes rows.
- */
+/** The audit of administrators' actions: lists the actions, checks the chain of rows, and writes the rows. */
 import { readScope } from '../auth/sight.ts';
 import { requireAdmin, subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { CallboardError, fail } from '../errors.ts';
@@ -31,19 +28,19 @@ type AuditsOptions = {
   readonly cursors: Cursors;
   readonly clock: Clock;
   readonly loop: EventLoop;
-  /** The keys with which rows may have been signed. */
+  /** All keys with which rows may have been signed. */
   readonly keys: readonly AuditSign[];
 };
 
-/** How long the verdict of a check is given to later requests, in milliseconds. */
+/** How long the result of a check is reused for later requests, in milliseconds. */
 const CHECKED_MS = 60_000;
 
 export function createAudits({ store, cursors, clock, loop, keys }: AuditsOptions) {
   let latest: { readonly at: number; readonly check: Promise<AuditCheck> } | null = null;
   return {
     /**
-     * Lists acts, newest first. An administrator sees all of them, a user only those that concern this user. Throws
-     * `not_found` if a user asks for those of another user.
+     * Lists actions, newest first. An administrator sees all actions, and a user sees those that concern this user.
+     * Throws `not_found` if a user names another user.
      */
     async events(requester: Requester, query: GivenFilter<Filter>, page: PageArgs): Promise<Page<AuditEvent>> {
       const { who = null, action = null, afterTime = null, beforeTime = null } = query;
@@ -53,7 +50,7 @@ export function createAudits({ store, cursors, clock, loop, keys }: AuditsOption
       const scan = await scanActs(store, filter, { first, before: after === null ? null : Number(after[0]) });
       return cursors.page(listing, scan, ['audit', clock.now()], (row) => row);
     },
-    /** Reads at most `first` rows (1 to 1000) whose numbers are above `afterSeq`. For administrators only. */
+    /** Returns at most `first` stored rows (1 to 1000) with numbers above `afterSeq`. For administrators only. */
     async chain(requester: Requester, afterSeq: number, first: number): Promise<AuditChain> {
       requireAdmin(requester);
       const most = within('first', first, { default: PAGE_MAX, min: 1, max: PAGE_MAX });
@@ -62,8 +59,8 @@ export function createAudits({ store, cursors, clock, loop, keys }: AuditsOption
       return { lines, lastSeq: last === undefined ? null : (openRow(last)?.row.seq ?? null) };
     },
     /**
-     * Checks all stored rows with the keys of this relay. For administrators only. A check of the last minute is not
-     * repeated. Throws `store_unavailable` if the store does not answer.
+     * Checks all stored rows with the keys of this relay. For administrators only. A result that is younger than
+     * CHECKED_MS is reused. Throws `store_unavailable` if the store does not answer.
      */
     async check(requester: Requester): Promise<AuditCheck> {
       requireAdmin(requester);
@@ -79,7 +76,7 @@ export function createAudits({ store, cursors, clock, loop, keys }: AuditsOption
   };
 }
 
-/** Reads the chain in parts, and lets other work run after each. */
+/** Reads the chain in parts. After each part, other work in the event loop runs. */
 async function checkChain(
   store: AuditStore,
   { clock, loop, keys }: Pick<AuditsOptions, 'clock' | 'loop' | 'keys'>,
@@ -98,7 +95,7 @@ async function checkChain(
   return { rows, fault: fault?.message ?? null, unchecked: unchecked.reduce((sum, of) => sum + of.rows, 0), asOf };
 }
 
-/** The least number of rows that one read of the store asks for, because a filter may leave most of them out. */
+/** The smallest number of rows that one read requests from the store. Few of them may match a filter. */
 const PART = 200;
 
 async function scanActs(
@@ -131,10 +128,7 @@ function matches({ who, action, afterTime, beforeTime }: Filter, event: AuditEve
   );
 }
 
-/**
- * Reads an act and its outcome from their stored rows. Null if a row is damaged; the verification of the chain finds
- * such rows.
- */
+/** Parses the stored rows of an action and its outcome. Null if a row is damaged; `check` reports such rows. */
 function eventOf({ act, outcome }: ListedAct): AuditEvent | null {
   const row = openRow(act)?.row;
   if (row?.kind !== 'act') return null;
@@ -144,7 +138,7 @@ function eventOf({ act, outcome }: ListedAct): AuditEvent | null {
   return { seq, at, who, action, subject, reason, node, requestId, outcome: recorded };
 }
 
-/** An act of an administrator. `outcome`: what became of it; null until the relay has recorded that. */
+/** An action of an administrator. `outcome`: how the action ended; null until this is recorded. */
 export type AuditEvent = {
   readonly seq: number;
   readonly at: number;
@@ -157,57 +151,59 @@ export type AuditEvent = {
   readonly outcome: string | null;
 };
 
-/** Selects acts. An act must match every member that is not null. */
+/** A filter for actions. An action must match every member that is not null. */
 type Filter = {
   readonly userId: string | null;
   readonly who: string | null;
   readonly action: OperatorAction | null;
-  /** The bounds of the time of an act, both exclusive; epoch milliseconds. */
+  /** The time of an action must lie between these bounds (exclusive, epoch milliseconds). */
   readonly afterTime: number | null;
   readonly beforeTime: number | null;
 };
 
-/** A part of the chain of audit rows, oldest first. `lines` holds the rows in the form in which they are stored. */
+/** A part of the chain of audit rows, oldest first. `lines`: the rows as they are stored. */
 export type AuditChain = {
   readonly lines: readonly string[];
-  /** The number of the last row of this part; null: there are no more rows. */
+  /** The number of the last row of this part; null if the part is empty because no rows follow. */
   readonly lastSeq: number | null;
 };
 
-/** What a check of the whole chain has found. */
+/** The result of a check of the whole chain. */
 export type AuditCheck = {
   /** The number of rows that were checked. */
   readonly rows: number;
-  /** The first row that was changed, moved or removed, in a sentence; null if there is none. */
+  /** A sentence about the first row that was changed, moved or removed; null if there is none. */
   readonly fault: string | null;
-  /** The number of rows that were signed with a key that the relay does not have. Only their place was checked. */
+  /** The number of rows whose key the relay does not have. Only their place in the chain was checked. */
   readonly unchecked: number;
   /** When the check began, in epoch milliseconds. */
   readonly asOf: number;
 };
 
-// Writes audit rows: one before an act, and one with its outcome after it. If the first one cannot be written, the act
-// is refused.
+// Writes two audit rows for each action: one before it, and one with its outcome after it. If the first row cannot be
+// written, the action is refused.
 
 type AuditedAct = {
   readonly action: OperatorAction;
   readonly subject: AuditSubject;
   readonly reason?: string | null | undefined;
-  /** The id of the request, as in the access log. */
+  /** The id of the request, which the access log has too. */
   readonly requestId?: string | null | undefined;
   readonly rate?: AuditRate | undefined;
 };
 
-/** An act whose row has been written. */
+/** An action whose first row is written. */
 export type RecordedAct = {
-  /** Writes the outcome of the act. A failure is only logged, because the act is done. */
+  /**
+   * Writes the outcome of the action. If this fails, the failure is only logged, because the action is already done.
+   */
   end(outcome: string): Promise<void>;
 };
 
 export type AuditBounds = {
-  /** How many rows are kept; beyond that, the oldest are removed. */
+  /** The most rows that are stored. Beyond this, the oldest rows are removed. */
   readonly maxRows: number;
-  /** How long a row is kept, in milliseconds. */
+  /** How long a row is stored, in milliseconds. */
   readonly keepMs: number;
 };
 
@@ -221,13 +217,13 @@ type AuditTrailOptions = AuditBounds & {
 };
 
 /**
- * The most attempts to append one row. If another relay appends first, the row is signed again for the new end of the
- * chain. Each time, one of the competing relays succeeds.
+ * The most attempts to append one row. If another relay appends a row at the same time, this row is signed again for
+ * the new end of the chain. In each round of competing relays, one succeeds.
  */
 const ATTEMPTS = 100;
 /**
- * How far the chain may exceed `maxRows` before rows are removed: by this fraction of `maxRows`, but at most by
- * TRIM_ROWS. Rows are therefore removed in batches. One batch has at most TRIM_ROWS rows.
+ * How many rows beyond `maxRows` the chain may have before rows are removed: this fraction of `maxRows`, but at most
+ * TRIM_ROWS. So rows are removed in batches of at most TRIM_ROWS.
  */
 const TRIM_SHARE = 0.1;
 const TRIM_ROWS = 1000;
@@ -239,12 +235,13 @@ export type AuditTrail = ReturnType<typeof createAuditTrail>;
 export function createAuditTrail(parts: AuditTrailOptions) {
   const chain = new Chain(parts);
   const { log, metrics, store } = parts;
-  // Records that the store removed an unfinished row. If this row cannot be written, the next act reports the failure.
+  // Records that the store removed an unfinished row when it was opened. If this row cannot be written, the next action
+  // reports the failure.
   if (store.torn) chain.append({ kind: 'torn', ...store.torn }).catch(() => {});
   return {
     /**
-     * Writes the row of an act; the act may begin when this resolves. Throws `audit_unavailable` if the row may not
-     * have been written, and `rate_limited` beyond `rate`.
+     * Writes the first row of an action. The action may begin when this resolves. Throws `audit_unavailable` if the row
+     * may not have been written, and `rate_limited` if the principal exceeds `rate`.
      */
     async record(requester: Principal, act: AuditedAct): Promise<RecordedAct> {
       const { action, subject, reason = null, requestId = null, rate } = act;
@@ -275,8 +272,7 @@ function refuse({ log, metrics }: Pick<AuditTrailOptions, 'log' | 'metrics'>, er
 }
 
 /**
- * Appends the rows of this process to the chain, one after another. Remembers the newest row of the chain, as far as
- * this process knows it.
+ * Appends the rows of this process to the chain, one after another. Remembers the newest row that this process knows.
  */
 class Chain {
   readonly #parts: AuditTrailOptions;
@@ -309,8 +305,8 @@ class Chain {
       const head: AuditHead = this.#head ?? (await store.head());
       const chained = { seq: head.seq + 1, prev: head.mac, key: this.#key, at: clock.now(), node: nodeId };
       const sealed = sealRow({ ...chained, ...entry }, sign);
-      // Until the store answers it is unknown whether the row was written. If no answer comes, the next append reads
-      // the head again.
+      // Until the store answers, it is unknown whether the row was written. If the store does not answer, the next
+      // append reads the newest row again.
       this.#head = null;
       const result = await store.append({ sealed, dropThrough, rate });
       if (result.kind === 'appended') {
@@ -324,7 +320,7 @@ class Chain {
     throw new Error(`other relays were faster ${ATTEMPTS} times`);
   }
 
-  /** Removes rows beyond the bounds, and appends a row of kind `trim` that records which ones. */
+  /** Removes rows beyond the bounds, and appends a row of kind `trim` that records which rows were removed. */
   async #trim(seq: number, extent: AuditExtent): Promise<void> {
     const through = await this.#trimThrough(seq, extent);
     const [line] = through === null ? [] : await this.#parts.store.lines(through - 1, 1);
@@ -343,7 +339,7 @@ class Chain {
     this.#trimmedAt = now;
     const oldest = await store.lines(firstSeq - 1, TRIM_ROWS);
     const past = oldest.map((line) => openRow(line)?.row).filter((row) => row && row.at + keepMs <= now);
-    // The newest row is kept, whatever its age.
+    // The newest row is never removed, however old it is.
     return Math.min(past.at(-1)?.seq ?? 0, seq - 1) || null;
   }
 

@@ -1,18 +1,22 @@
-/** The policy that a node runs. It is replaced as a whole while the node runs, and named by a digest. */
+/** The policy of a running node. A new policy file replaces it as a whole, and a digest identifies it. */
 import { fail } from '../errors.ts';
 import type { Crypto, Log } from '../ports.ts';
 import { compilePolicy, type PolicyFile } from './policy-file.ts';
 import type { Policy, PolicyReport } from './policy.ts';
 
-/** The policy of a node without a policy file: it decides as the default policy does. */
+/** The policy file of a node that has none. With it, the node decides as the default policy does. */
 const NO_FILE: PolicyFile = { rules: [], scopes: [], userCapacity: null };
 
-/** The length of a digest, in characters. It names a policy to people and is no proof. */
+/**
+ * The length of a digest, in characters. People recognise a policy by its digest; the digest is too short to prove
+ * anything.
+ */
 const DIGEST_CHARS = 12;
 
 /**
- * What moves users to other scopes. `restart`: a restart of the only relay. `restarts`: a restart of each relay, one
- * after the other. `namespace`: another namespace, because the store divides users by their scopes.
+ * What an operator must do before a policy file with other scopes can be used. `restart`: restart the only relay.
+ * `restarts`: restart all relays, one after the other. `namespace`: use another namespace, because the store is divided
+ * by scopes.
  */
 export type ScopeMove = 'restart' | 'restarts' | 'namespace';
 
@@ -27,20 +31,20 @@ type Sha256 = Crypto['sha256'];
 
 type LivePolicyDeps = { readonly sha256: Sha256; readonly log: Log; readonly scopeMove: ScopeMove };
 
-/** Returns the digest of a policy file. Null, and a file that restricts nothing, have the same one. */
+/** Returns the digest of a policy file. No file (null) and a file without restrictions have the same digest. */
 export function policyDigest(file: PolicyFile | null, sha256: Sha256): string {
   const { rules, scopes, rates = [], userCapacity } = file ?? NO_FILE;
   return sha256(JSON.stringify([rules, scopes, rates, userCapacity])).slice(0, DIGEST_CHARS);
 }
 
-/** Returns the digest of `scopeMapOf`. A running relay takes a file that has the same one as its own. */
+/** Returns the digest of `scopeMapOf`. A running relay accepts a new file only if this digest is unchanged. */
 export function scopeMapDigest(file: PolicyFile | null, sha256: Sha256): string {
   return sha256(scopeMapOf(file)).slice(0, DIGEST_CHARS);
 }
 
 /**
- * Returns what decides which scope a user belongs to, as text: the ids and members of the scopes, in order. Policies of
- * the same text put each user into the same scope, whatever its capacity.
+ * Returns, as text, what determines the scope of each user: the ids and members of the scopes, in order. Two policies
+ * with the same text put each user into the same scope, even if the capacities of their scopes differ.
  */
 export function scopeMapOf(file: PolicyFile | null): string {
   return JSON.stringify((file ?? NO_FILE).scopes.map(({ id, members }) => ({ id, members })));
@@ -49,25 +53,22 @@ export function scopeMapOf(file: PolicyFile | null): string {
 /** Replaces the policy of a relay while it runs. */
 export interface PolicyControl {
   /**
-   * Decides by this file from the next call on; null: by no file. Throws `invalid_argument`, and keeps the present
-   * policy, if a user would belong to another admission scope: live commands count in the scope of their admission. The
-   * message says what an operator does instead.
+   * Replaces the policy file, from the next decision on; null: the relay has no policy file. If any user would move to
+   * another admission scope, throws `invalid_argument` and keeps the present policy, because live commands are counted
+   * in the scope of their admission. The error message says what an operator can do instead.
    */
   replace(file: PolicyFile | null): void;
-  /** Keeps the present policy, and reports to operators why the file that should replace it is not used. */
+  /** Keeps the present policy, and reports to operators why the new file is not used. */
   refuse(reason: string): void;
 }
 
-/** The control of a policy that a program gave, and that no file replaces. */
+/** The control of a policy that the surrounding program passed. No file can replace it. */
 export const FIXED_POLICY: PolicyControl = {
   replace: () => fail('invalid_argument', 'The relay was opened with a policy of the program.'),
   refuse() {},
 };
 
-/**
- * A policy that delegates to the file that counts now. All decisions within one turn of the event loop are by the same
- * file.
- */
+/** A policy that decides by the current policy file. All decisions in one turn of the event loop use the same file. */
 export class LivePolicy implements Policy, PolicyControl {
   readonly #sha256: Sha256;
   readonly #log: Log;

@@ -1,9 +1,9 @@
-/** Compiles patterns with `*`, as policies use them. */
+/** Compiles patterns with `*`, which policies and tokens use. */
 import type { ActionPatterns } from './principal.ts';
 
 const COMPILED = new WeakMap<ActionPatterns, Glob>();
 
-/** Whether a text matches one of the patterns, which are compiled once for each list. */
+/** Whether a text matches one of the patterns. A list of patterns is compiled only once. */
 export function matchesAny(patterns: ActionPatterns, text: string): boolean {
   const known = COMPILED.get(patterns) ?? anyOf(patterns);
   COMPILED.set(patterns, known);
@@ -11,12 +11,12 @@ export function matchesAny(patterns: ActionPatterns, text: string): boolean {
 }
 
 /**
- * Whether the text matches the pattern. `*` matches any run of characters, also an empty one; every other character
- * matches itself.
+ * A compiled pattern: whether a text matches it. `*` matches any number of characters, including none. Every other
+ * character matches itself.
  */
 type Glob = (text: string) => boolean;
 
-/** Compiles a pattern. Matching does not backtrack: for each `*` it takes time linear in the length of the text. */
+/** Compiles a pattern. Matching never backtracks: it takes linear time in the length of the text for each `*`. */
 export function compileGlob(pattern: string): Glob {
   const parts = pattern.split('*');
   const first = parts[0] ?? '';

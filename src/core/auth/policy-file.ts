@@ -1,4 +1,4 @@
-/** Compiles a policy from the parsed policy file. */
+/** Compiles a parsed policy file to a policy. */
 import { RESERVATIONS_PER_SCOPE } from '../limits.ts';
 import type { BucketRate } from '../rates.ts';
 import { anyOf } from './patterns.ts';
@@ -6,9 +6,9 @@ import { defaultPolicy, type Policy, type InvocationTarget, ownScopeId, type Adm
 import type { CallingPrincipal } from './principal.ts';
 
 /**
- * One rule. Each list holds globs, one of which must match; an absent list matches everything. `callers` matches the
- * scopes of the caller's token: `connect`, `invoke`, `host`, or `admin` for an administrator. Calls through the MCP bridge
- * also have the scope `mcp`.
+ * One rule. Each list contains patterns, one of which must match. An absent list matches everything. `callers` is
+ * compared with the scopes of the caller's token (`connect`, `invoke`, `host`), or with `admin` for an administrator. A
+ * call through the MCP bridge also has the scope `mcp`.
  */
 export type PolicyRule = {
   readonly name: string;
@@ -20,15 +20,15 @@ export type PolicyRule = {
 };
 
 /**
- * A rate rule: each caller has a bucket of `burst` tokens, and gets `perSecond` tokens a second. Each admitted call that
- * the rule matches takes one. The lists are those of PolicyRule.
+ * A rate rule. Each caller has a bucket that holds up to `burst` tokens and is refilled with `perSecond` tokens a
+ * second. Each admitted call that matches the rule takes one token. The lists are those of PolicyRule.
  */
 type PolicyRate = Omit<PolicyRule, 'effect'> & BucketRate;
 
 /**
- * An admission scope: users that share one capacity (live commands). `members` are globs of users. `memberCapacity`:
- * the most live commands of one member while more than three quarters of the capacity are in use; absent: a tenth of
- * the capacity, at least 1.
+ * An admission scope: users who share one capacity of live commands. `members`: patterns of user ids. `memberCapacity`:
+ * the most live commands of one member while more than three quarters of the capacity are in use; if absent, a tenth of
+ * the capacity, but at least 1.
  */
 export type PolicyScope = {
   readonly id: string;
@@ -42,16 +42,16 @@ const MEMBER_PART = 1 / 10;
 export type PolicyFile = {
   readonly rules: readonly PolicyRule[];
   readonly scopes: readonly PolicyScope[];
-  /** The first one that matches counts a call. */
+  /** The rate rules. The first rule that matches a call counts it. */
   readonly rates?: readonly PolicyRate[] | undefined;
-  /** The capacity of a user that belongs to no scope; null: RESERVATIONS_PER_SCOPE. */
+  /** The capacity of a user who belongs to no scope; null: RESERVATIONS_PER_SCOPE. */
   readonly userCapacity: number | null;
 };
 
 /**
- * Compiles the rules to a policy. The first matching rule decides; without one, the default policy does. A file can
- * only restrict the default policy: it never gives a user access to another user's clients. A user belongs to the first
- * scope with a matching member, otherwise to a scope of its own.
+ * Compiles the rules to a policy. The first matching rule decides; if none matches, the default policy does. A file can
+ * only restrict the default policy: it cannot give a user access to another user's clients. A user belongs to the first
+ * scope with a matching member. If there is none, the user has a scope of its own.
  */
 export function compilePolicy(file: PolicyFile): Policy {
   const rules = file.rules.map((rule) => ({ rule, matches: compileMatch(rule, rule.effect === 'deny') }));
@@ -79,8 +79,9 @@ function compileRates(rates: readonly PolicyRate[]): NonNullable<Policy['rateOf'
 }
 
 /**
- * Compiles the lists of a rule. `restricts`: the rule refuses or counts calls, so it also matches while the type of the
- * client is unknown, because the client is not connected. A rule that allows and names client types does not.
+ * Compiles the lists of a rule. `restricts`: whether the rule denies or counts calls. If the client is not connected,
+ * its type is unknown. A rule that restricts and names client types then matches all the same; a rule that allows does
+ * not match.
  */
 function compileMatch(rule: Omit<PolicyRule, 'effect'>, restricts: boolean): Matches {
   const users = anyOf(rule.users);
@@ -97,8 +98,8 @@ function compileMatch(rule: Omit<PolicyRule, 'effect'>, restricts: boolean): Mat
 }
 
 /**
- * Returns the texts that the `callers` of a rule are compared with. A caller without scopes gets the empty text, so
- * that a rule without `callers` applies to it too.
+ * Returns the texts with which the `callers` of a rule are compared. A caller without scopes gets the empty text,
+ * because a rule without `callers` must match this caller too.
  */
 function scopesOf(requester: CallingPrincipal): readonly string[] {
   if (requester.kind === 'admin') return ['admin'];

@@ -1,24 +1,25 @@
-/** Principals: who sends a request, the port that authenticates them, and the checks of what each may do. */
+/** Principals: who sends a request, the port that authenticates them, and checks of what each may do. */
 import { fail } from '../errors.ts';
 
-/** `mcp`: may call actions as an agent does, through the MCP bridge, and nothing else. */
+/** What a token permits. `mcp`: invoking actions as an agent, through the MCP bridge, and nothing else. */
 export type Scope = 'connect' | 'invoke' | 'host' | 'mcp';
 
 /** The principal of a request; null if it has none. */
 export type Requester = Principal | null;
 
 /**
- * An authenticated requester. `expiresAt` (epoch milliseconds) is null for a configured admin token. An administrator's
- * `name` is the one configured with the token, `token-<n>` for a token without a name, or the subject of a JWT.
+ * An authenticated requester. `expiresAt`: epoch milliseconds; null for a configured admin token. `name` of an
+ * administrator: the name configured with the token, `token-<n>` for a configured token without a name, or the subject
+ * of a JWT.
  */
 export type Principal = CallingPrincipal | GrantPrincipal;
-/** A principal that is not limited to one session of a site. */
+/** A principal that is not limited to one site session. */
 export type CallingPrincipal = AdminPrincipal | UserPrincipal;
 export type AdminPrincipal = {
   readonly kind: 'admin';
   readonly name: string;
   readonly expiresAt: number | null;
-  /** Absent: the token is configured, and can only be removed from the configuration. */
+  /** Absent for a configured token. Such a token cannot be revoked, only removed from the configuration. */
   readonly token?: TokenIdentity;
 };
 export type UserPrincipal = {
@@ -27,55 +28,59 @@ export type UserPrincipal = {
   readonly scopes: ReadonlySet<Scope>;
   readonly expiresAt: number | null;
   readonly token?: TokenIdentity;
-  /** The only actions that the token may invoke and see. Absent: the token does not limit them. */
+  /** The patterns of the actions that the token may invoke and see. Absent: all actions. */
   readonly actions?: ActionPatterns;
-  /** Which tools an agent with this token is shown. Absent: all. */
+  /** The tools that an agent with this token gets. Absent: all tools. */
   readonly toolChoice?: ToolChoice;
-  /** The only client as which the token may connect. Absent: the token is not that of a device. */
+  /** The client as which the token may connect. Absent if the token is not that of a device. */
   readonly device?: DeviceLimits;
 };
-/** The client that a token of a device may be. `actions`: patterns of what it may advertise; null: anything. */
+/**
+ * The limits of a device's token: the client as which it may connect. `actions`: patterns of the actions that it may
+ * advertise; null: any actions.
+ */
 export type DeviceLimits = {
   readonly clientId: string;
   readonly clientType: string;
   readonly actions: ActionPatterns | null;
 };
 /**
- * What tells a signed token from others: its id (`jti`) and its time of issue (`iat`, in epoch milliseconds), if it has
- * them. A token of a device counts as issued when the device was enrolled.
+ * What identifies a signed token: its id (`jti`) and its time of issue (`iat`, in epoch milliseconds), each null if the
+ * token has none. The time of issue of a device's token is the time at which the device was enrolled.
  */
 export type TokenIdentity = { readonly id: string | null; readonly issuedAt: number | null };
-/** Patterns of actions with `*`: see `compileGlob`. An action must match one of them. */
+/** Patterns of action names with `*` (see `compileGlob`). An action must match one of them. */
 export type ActionPatterns = readonly string[];
 /**
- * Which tools an agent is shown: the built-in ones, those of actions, or both; of those of actions, the ones whose
- * names begin with `prefix`. It makes a list small and is no right: `actions` limits what a token may invoke and see.
+ * Which tools an agent gets. `tools`: the built-in tools, the tools of actions, or both. `prefix`: only tools of
+ * actions whose names begin with it. This makes the list short and is not a right: `actions` limits what the token may
+ * invoke and see.
  */
 export type ToolChoice = { readonly tools: 'all' | 'builtin' | 'actions'; readonly prefix: string };
-/** The holder of a grant: it may access one session of a site, and nothing else. */
+/** The holder of a grant. It may access one session of a site and nothing else. */
 export type GrantPrincipal = {
   readonly kind: 'grant';
   readonly sessionId: string;
   readonly grantId: string;
-  /** The user who owns the session. Requests of the holder are counted for this user. */
+  /** The user who owns the session. The holder's requests are counted as this user's. */
   readonly ownerId: string;
   readonly expiresAt: number;
 };
 
 /**
  * Turns a bearer token into a principal; null if there is no token. The HTTP layer implements this port and passes it
- * to the gateway. Throws `unauthenticated` (the token is invalid or expired) or `invalid_user` with status 401 (its
- * subject is not canonical).
+ * to the gateway. Throws `unauthenticated` if the token is invalid or expired, and `invalid_user` with status 401 if
+ * its subject is not a valid user id.
  */
 export interface Authenticator {
   /**
-   * Authenticates a token. `address`: the peer that sent the token. Failures are counted for each address, and too many
-   * of them cause `rate_limited`. Without an address nothing is counted.
+   * Authenticates a token. `address`: the address of the peer that sent the token. Failures are counted for each
+   * address; too many of them cause `rate_limited`. If `address` is absent, failures are not counted.
    */
   authenticate(token: string | null, address?: string): Promise<Principal | null>;
 }
 
-/** Returns a text that identifies the requester: in cursors, logs and counts of open streams. */
+/** Returns a text that identifies the requester, for cursors, logs and the count of open streams. */
 export function subjectOf(principal: Principal): string {
   if (principal.kind === 'grant') return `grant:${principal.grantId}`;
   return principal.kind === 'admin' ? `admin:${principal.name}` : `user:${principal.userId}`;
@@ -83,7 +88,10 @@ export function subjectOf(principal: Principal): string {
 
 const TOOL_PREFIX = /^[A-Za-z0-9_]{1,40}$/;
 
-/** Reads which tools to show. `undefined`: not given. Returns what is wrong, as a text that begins with the name. */
+/**
+ * Reads the choice of tools from two members, each undefined if absent. If one is invalid, returns an error text that
+ * begins with its name.
+ */
 export function readToolChoice(tools: unknown, prefix: unknown): ToolChoice | string {
   if (tools !== undefined && tools !== 'builtin' && tools !== 'actions') return 'tools: expected builtin or actions.';
   if (prefix === undefined) return { tools: tools ?? 'all', prefix: '' };

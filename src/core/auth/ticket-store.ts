@@ -1,11 +1,11 @@
-/** The port that makes each sign-in ticket valid for one use in the whole deployment. */
+/** The storage port that makes each sign-in ticket valid only once in the whole deployment. */
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** Remembers which tickets were used. Nothing else of a ticket is stored. */
+/** Remembers which tickets were used. Nothing else about a ticket is stored. */
 export interface TicketStore {
   /**
-   * Marks a ticket as used. Atomic. Returns true for the first call on any node, and false for each later one.
-   * Remembers the ticket for at least `ttlMs`; after that time the ticket itself has expired.
+   * Marks a ticket as used. Atomic. Returns true on the first call, and false on every later call on any node.
+   * Remembers the ticket for at least `ttlMs`; by then the ticket itself has expired.
    */
   take(ticketHash: string, ttlMs: number): MaybePromise<boolean>;
 }

@@ -1,4 +1,4 @@
-/** Lets callers wait again for a command that was admitted. */
+/** Lets a caller wait for a command that an earlier call admitted. */
 import { requireScope, type Requester } from '../auth/principal.ts';
 import { isTerminal } from '../commands/command.ts';
 import { seenKey } from '../commands/lookup.ts';

@@ -1,4 +1,4 @@
-/** The spans of requests that wait for a command: of an invocation, and of an await. */
+/** Records a trace span for each request that invokes an action or awaits a command. */
 import { callSpanOf } from '../commands/dispatch-spans.ts';
 import {
   OTHER_METHOD,
@@ -20,10 +20,7 @@ import { endOf, type CallSpan, type Invocation, type TracedRequest } from './cal
 
 type SpanDeps = Pick<Deps, 'tracing' | 'nodeId'>;
 
-/**
- * The part of a request that the request's span names. `action` is null if the request awaits a command of an earlier
- * call.
- */
+/** A request that gets a span. `action` is null if the request only awaits the command of an earlier call. */
 type Asked = TracedRequest & {
   readonly userId?: string;
   readonly clientId?: string;
@@ -31,14 +28,14 @@ type Asked = TracedRequest & {
   readonly action: string | null;
 };
 
-/** The span of every call that a sampler declined. */
+/** The result for every request whose span the sampler declined. */
 const DECLINED_CALL: CallSpan = { callSpan: DECLINED, traceId: null, target() {} };
 
 /** The recorded span of one request. */
 class RecordedCall implements CallSpan {
   readonly callSpan: string | null;
   readonly traceId: string | null;
-  /** Whether the client was seen to advertise the action. */
+  /** Whether the connected client advertises the action. Only then may the action's name stand in the span. */
   #isAdvertised = false;
   readonly #tracing: Tracing;
   readonly #nodeId: string;
@@ -75,7 +72,7 @@ class RecordedCall implements CallSpan {
     const { action, userId, clientId } = this.#asked;
     const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
     const { command } = answer;
-    // If this request did not admit the command, its span links to the span of the call that did.
+    // If another request admitted the command, this request's span links to that request's span.
     const first = command && command.callSpan !== this.callSpan ? callSpanOf(command) : null;
     if (first) this.#span.link(first);
     const isKnown = this.#isAdvertised || (command !== undefined && hasKnownAction(command));
@@ -92,7 +89,10 @@ type Answer = {
   readonly command?: Extract<Invocation, { command: object }>['command'];
 };
 
-/** Runs a request within a span, which ends with its answer. Without tracing it only runs. */
+/**
+ * Runs a request within a span. The span ends when the request has its answer. If the relay does not trace, the request
+ * runs without a span.
+ */
 export function withCallSpan<T extends Invocation | null>(
   { tracing, nodeId }: SpanDeps,
   asked: Asked,
@@ -125,8 +125,9 @@ function refusalEnd(code: string, by: string | null = null): SpanEnd {
 }
 
 /**
- * Returns the trace context that the request's span belongs to: the ids that the request names, or else those of its
- * headers. If the ids are not those of W3C Trace Context, a new trace begins.
+ * Returns the parent of the request's span. If the request names trace ids, they are the parent; otherwise the trace
+ * headers of the request are. If the named ids are not those of W3C Trace Context, there is no parent, and a new trace
+ * begins.
  */
 function parentOf(asked: Asked): TraceContext | null {
   const named = fieldsOf(asked);

@@ -1,7 +1,4 @@
-/**
- * The types of calls: requests, invocations, receipts and preflights; the answers that are made from records and marks;
- * and the check of an invocation's input, with the digest of what it asks for.
- */
+/** The types of calls (requests, invocations, receipts, preflights), and the check of an invocation's input. */
 import type { WireCancelState } from '../../protocol/codes.ts';
 import type { CallerLabel } from '../auth/caller-label.ts';
 import {
@@ -36,7 +33,9 @@ import type { Crypto } from '../ports.ts';
 export type TracedRequest = {
   readonly [Name in keyof TraceFields]?: TraceFields[Name] | undefined;
 } & {
-  /** The trace context of the request that carries this one. Used if neither `traceId` nor `parentSpanId` is given. */
+  /**
+   * The trace context from the headers of the HTTP request. It is used if both `traceId` and `parentSpanId` are absent.
+   */
   readonly trace?: TraceContext | undefined;
   /** Called with the span of this request, if the relay traces. Must not throw. */
   readonly onSpan?: ((span: TraceContext) => void) | undefined;
@@ -50,18 +49,24 @@ export type InvokeRequest = ClientKey &
     readonly params: JsonText | null;
     readonly commandId?: string | null | undefined;
     readonly instanceId?: string | null | undefined;
-    /** The context in which the command may run, and in no other. */
+    /** If this is set, the command may run in this context only. */
     readonly contextId?: string | null | undefined;
-    /** The program that calls. With one, the command id may have the prefix that is reserved for its kind. */
+    /**
+     * The program that calls. If this is set, the command id may have the prefix that is reserved for programs of this
+     * kind.
+     */
     readonly callerLabel?: CallerLabel | undefined;
-    /** The request of an agent that owes its caller the answer of a new command: see `AdmitQuestion.owedBy`. */
+    /**
+     * The token of an agent's request that must get the answer, if the call admits a new command: see
+     * `AdmitQuestion.owedBy`.
+     */
     readonly owedBy?: string | undefined;
     readonly waitFor?: WaitFor | null | undefined;
     readonly connectWithinMs?: number | null | undefined;
     readonly respondWithinMs?: number | null | undefined;
   };
 
-/** What the caller may do while it waits. */
+/** The callbacks and the signal that a caller passes for the time of its wait. */
 export type CallerSide = {
   /** Is aborted when the caller hangs up. That ends the wait, never the command. */
   readonly signal?: HangUp | undefined;
@@ -75,8 +80,8 @@ export type CallerSide = {
 };
 
 /**
- * A report of progress. `number`: how many reports of the command the client had made by then, those that it dropped
- * included; null if the client does not number its reports.
+ * A report of progress. `number`: how many reports the client had made about the command by then, including those that
+ * the client dropped; null if the client does not number its reports.
  */
 export type ReportedProgress = {
   readonly commandId: string;
@@ -84,7 +89,7 @@ export type ReportedProgress = {
   readonly number: number | null;
 };
 
-/** The part of AbortSignal that a wait needs. An AbortSignal or a cheaper object may be passed. */
+/** The members of AbortSignal that a wait uses. Callers may pass an AbortSignal or a cheaper object. */
 export interface HangUp {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void, options: { readonly once: true }): void;
@@ -92,10 +97,10 @@ export interface HangUp {
 }
 
 /**
- * Receives the states of a command. A function passed as `onAdmitted` is called when the wait begins, with the command
- * as it is then; never if there is nothing to wait for. A function passed as `onStage` is called then too, and again
- * whenever the stage changes, until the wait or the command ends. Stages may be skipped; none is reported twice. Must
- * not throw.
+ * Receives the states of a command. An `onAdmitted` function is called once, with the command as it is when the wait
+ * begins. If there is nothing to wait for, it is never called. An `onStage` function is called at the same time, and
+ * again whenever the stage changes, until the wait or the command ends. It may miss a stage, but gets no stage twice.
+ * Must not throw.
  */
 export type OnStage = (command: Command) => void;
 
@@ -103,8 +108,8 @@ export type RefusedBy =
   'address' | 'policy' | 'pause' | 'arguments' | 'capacity' | 'target' | 'place' | 'conflict' | 'site' | 'relay';
 
 /**
- * An invocation as its caller sees it. `pending`: the wait ended before the command did, because its stage was reached
- * or for another reason. The waiter `rpcId` is then removed.
+ * The answer to an invocation. `outcome`: the command ended. `pending`: the wait ended first, because the command
+ * reached the stage that the caller waits for, or because the wait was given up; the waiter `rpcId` is then removed.
  */
 export type Invocation =
   | {
@@ -113,7 +118,7 @@ export type Invocation =
       readonly rpcId: string | null;
       readonly result: JsonText | null;
     }
-  /** The command ended and only its mark is left: its record and its result are no longer retained. */
+  /** The command ended, and the relay retains only its mark: the record and the result were removed. */
   | {
       readonly kind: 'ended';
       readonly key: CommandKey;
@@ -145,8 +150,8 @@ export type AwaitRequest = CommandKey &
   };
 
 /**
- * The result of a cancel. `cancelled`: the command had not been written, and now never will be. `requested`: its client
- * was asked to stop it. `too_late`: it had ended.
+ * The result of a cancel. `cancelled`: the command was not yet written to its client, and never will be. `requested`:
+ * the client was asked to stop the command. `too_late`: the command had already ended.
  */
 export type CancelReceipt = {
   readonly state: WireCancelState;
@@ -188,30 +193,30 @@ export interface CallSpan {
   readonly callSpan: string | null;
   /** The id of the trace; null if the trace is not recorded. */
   readonly traceId: string | null;
-  /** Notes the connection that the invocation found: null if the client is not connected. */
+  /** Tells the span which connection the invocation found; null if the client is not connected. */
   target(live: Connection | null, action: string): void;
 }
 
-/** The part of a record that an answer to a caller contains. */
+/** The part of a command's record that the answer to a caller contains. */
 type CommandEnd = Pick<Command, 'commandId' | 'stage' | 'outcome' | 'execution' | 'error'> & {
-  /** Null: only a mark of the ended command is left. */
+  /** Null if only the mark of the ended command is retained. */
   readonly lastProvenStage: Command['lastProvenStage'] | null;
 };
 
 /**
- * The error of a result that is no longer retained. It is answered with status 200, because the command ended as its
- * outcome says.
+ * The error of an answer whose result is no longer retained. The HTTP status is 200 all the same, because the answer
+ * still says how the command ended.
  */
 const RESULT_EXPIRED = { code: 'result_expired', message: 'The result is no longer retained.' } as const;
 
-/** Returns the answer to an invocation if only the mark of its ended command is left. */
+/** Returns the answer to an invocation whose command ended, if only the command's mark is retained. */
 export function endedInvocation(key: CommandKey, mark: CommandMark): Invocation {
   return { kind: 'ended', key, mark, rpcId: null, result: null };
 }
 
 /**
- * Returns the part of the record that the answer to an invocation contains, if the invocation was not refused. `error`
- * is `result_expired` if the result is no longer retained.
+ * Returns the part of the command's record that the answer contains. `error` is `result_expired` if the command
+ * completed and its result is no longer retained.
  */
 export function endOf(invocation: Exclude<Invocation, { kind: 'refused' }>): CommandEnd {
   if (invocation.kind === 'ended') return endOfMark(invocation.key, invocation.mark);
@@ -225,15 +230,15 @@ function endOfMark({ commandId }: CommandKey, mark: CommandMark): CommandEnd {
   return { commandId, stage: 'terminal', lastProvenStage: null, outcome, execution, error };
 }
 
-/** Returns the answer to a caller from the present record. */
+/** Returns the answer to a caller from the command's present record. */
 export function invocation(command: Command, rpcId: string | null, result: JsonText | null): Invocation {
   return { kind: isTerminal(command) ? 'outcome' : 'pending', command, rpcId, result };
 }
 
-// The result of a preflight: what each layer of an invocation would answer now.
+// The result of a preflight: what each check of an invocation would answer now.
 
 /**
- * Every layer of an invocation, in the order in which they are asked: those of the relay, then those of the client's
+ * Every check of an invocation, in the order in which they run: first those of the relay, then those of the client's
  * runtime.
  */
 export const PREFLIGHT_LAYERS = [
@@ -244,36 +249,39 @@ export const PREFLIGHT_LAYERS = [
 export type PreflightLayerName = (typeof PREFLIGHT_LAYERS)[number];
 
 /**
- * What one layer would answer. `unknown`: only a real invocation would show it. `skipped`: the layer was not asked,
- * because an earlier one refuses or because it does not apply.
+ * What one check would answer. `unknown`: only a real invocation can show it. `skipped`: the check did not run, because
+ * an earlier check refuses or because the check does not apply.
  */
 export type PreflightVerdict = 'pass' | 'refuse' | 'unknown' | 'skipped';
 
 export type PreflightLayer = {
   readonly layer: PreflightLayerName;
   readonly verdict: PreflightVerdict;
-  /** The code with which the invocation would be refused; null for the other verdicts. */
+  /** The code with which this check would refuse the invocation; null if it would not refuse. */
   readonly code: Code | null;
   readonly message: string;
-  /** A JSON object with the state that the layer examined; null if it examined nothing that may be shown. */
+  /** The state that the check examined, as a JSON object; null if there is none that the requester may see. */
   readonly evidence: JsonText | null;
-  /** Who decides: the relay, or the client once it has received the command. */
+  /** Who makes the check: the relay, or the client after it has received the command. */
   readonly askedOf: 'relay' | 'client';
-  /** When the evidence was read, in epoch milliseconds; null if the layer was not asked. */
+  /** When the evidence was read, in epoch milliseconds; null if the check did not run. */
   readonly observedAt: number | null;
 };
 
-/** A snapshot. It reserves nothing, so a later invocation may be answered differently. */
+/** The result of a preflight. A preflight reserves nothing, so a later invocation may be answered differently. */
 export type Preflight = {
-  /** Whether the relay would admit the command. The client's layers are not included. */
+  /** Whether the relay would admit the command. The checks of the client are not included. */
   readonly wouldAdmit: Exclude<PreflightVerdict, 'skipped'>;
-  /** The first layer that refuses; the invocation would be refused with its code. Null if no layer refuses. */
+  /**
+   * The first check that refuses; its code is the one with which the invocation would be refused. Null if no check
+   * refuses.
+   */
   readonly firstRefusal: PreflightLayer | null;
-  /** The results of all layers, in the order of PREFLIGHT_LAYERS. */
+  /** The results of all checks, in the order of PREFLIGHT_LAYERS. */
   readonly layers: readonly PreflightLayer[];
   /**
-   * The command that has the id already: the invocation would attach to it, or replay its outcome. Null if there is
-   * none, if the store would refuse the invocation, or if the record is gone and only its CommandMark is left.
+   * The existing command with the same id. The invocation would wait for that command or get its outcome. Null in three
+   * cases: no command has the id, the store would refuse the invocation, or only the command's mark is retained.
    */
   readonly command: Command | null;
   readonly asOf: number;
@@ -291,9 +299,12 @@ export type CheckedInvoke = TraceFields & {
   readonly connectWithinMs: number;
   readonly respondWithinMs: number;
   readonly owedBy: string | undefined;
-  /** The span of the call; null where the relay does not trace. */
+  /** The span of the call; null if the relay does not trace. */
   readonly span: CallSpan | null;
-  /** The digest of what the invocation asks for; NO_DIGEST for an invocation without a command id. */
+  /**
+   * The digest by which two invocations with the same command id are compared; NO_DIGEST if the invocation has no
+   * command id.
+   */
   readonly digest: string;
 };
 
@@ -303,7 +314,7 @@ export type CheckedInvoke = TraceFields & {
  */
 const RESERVED = '__cooperative_site_';
 
-/** The site, session and grant that a call comes through. */
+/** The site, the session and the grant through which a call was made. */
 type SitePart = { readonly siteId: string; readonly sessionId: string; readonly grantId: string };
 
 /**
@@ -321,7 +332,7 @@ export function checkInvoke(
   const { instanceId: namedInstanceId = null } = request;
   if (params !== null && holdsReserved(params))
     fail('reserved_parameter', `Parameter names that begin with "${RESERVED}" are reserved for the relay.`);
-  // A body may be larger than a frame, and the client that receives the params as one need not accept more.
+  // A body may be larger than a frame. The client receives the params in one frame, and need not accept a larger one.
   if (params !== null && longerThan(params, MAX_FRAME_BYTES))
     fail('payload_too_large', `The params may have at most ${MAX_FRAME_BYTES} bytes.`);
   return {
@@ -347,8 +358,8 @@ export function checkInvoke(
 const NO_TRACE = { traceId: null, parentSpanId: null, traceFlags: null, traceState: null };
 
 /**
- * Returns the ids that the invocation names, or else the whole trace context of its request; the two are never mixed.
- * An invocation without either belongs to the trace that the relay records for it.
+ * Returns the trace ids that the invocation names. If it names none, returns the whole trace context of its request.
+ * The two sources are never mixed. If both are absent, the invocation belongs to the trace of `span`.
  */
 function traceOf(request: InvokeRequest, span: CallSpan | null): TraceFields {
   const { traceId = null, parentSpanId = null, traceFlags = null, traceState = null, trace: context } = request;
@@ -357,7 +368,7 @@ function traceOf(request: InvokeRequest, span: CallSpan | null): TraceFields {
   return span === null || span.traceId === null ? NO_TRACE : { ...NO_TRACE, traceId: span.traceId };
 }
 
-/** Whether `throwInputErrors` would find nothing, without the cost of collecting errors. */
+/** Whether the input is valid. Faster than `throwInputErrors`, because it collects no errors. */
 function isValid(request: InvokeRequest): boolean {
   const { commandId, instanceId, contextId, traceId, parentSpanId, params } = request;
   return (
@@ -375,7 +386,7 @@ function isValid(request: InvokeRequest): boolean {
   );
 }
 
-/** The prefixes of command ids that only calls with a label of this kind may have. */
+/** For each kind of caller label, the prefix of command ids that only calls with such a label may use. */
 export const LABEL_IDS: Readonly<Record<CallerLabel['kind'], string>> = { mcp: 'mcp-' };
 
 function isReservedId(
@@ -411,9 +422,10 @@ function throwInputErrors({ params, ...request }: InvokeRequest): void {
 }
 
 /**
- * Returns the text whose digest decides whether two invocations of one id are the same: action, params, the named
- * instance, for a call through a site its session and grant, and the named context. Params of up to DIGEST_BYTES are
- * compared by meaning (`canonicalText`), larger ones by their exact text, because sorting them would take long.
+ * Returns the text whose digest decides whether two invocations of one command id ask for the same. The text contains
+ * action, params, named instance, named context, and for a call through a site its session and grant. Params of up to
+ * DIGEST_BYTES are compared by meaning (`canonicalText`). Larger params are compared by their exact text, because
+ * sorting their members would take long.
  */
 function digestedText(
   given: Pick<CheckedInvoke, 'action' | 'params' | 'namedInstanceId' | 'contextId'>,
@@ -421,15 +433,16 @@ function digestedText(
 ): string {
   const { action, params, namedInstanceId, contextId } = given;
   const canonicalParams = params === null ? '{}' : longerThan(params, DIGEST_BYTES) ? params : canonicalText(params);
-  // With a context the list has an odd number of elements, so no two calls of different kinds have the same list.
+  // A list with a context has an odd number of elements, and a list without one an even number. So a call with a
+  // context and a call without one never have the same list.
   const place = contextId === null ? [] : [contextId];
   const rest = [action, namedInstanceId, ...(site ? [site.sessionId, site.grantId] : []), ...place];
   return `${JSON.stringify(rest)}${canonicalParams}`;
 }
 
 /**
- * Whether the params hold a reserved name. Scans the names only if the text contains `__` or a `\u` escape, because
- * every spelling of a reserved name contains one of them.
+ * Whether the params have a member with a reserved name. Every spelling of such a name contains `__` or a `\u` escape,
+ * so the names are scanned only if the text contains one of these.
  */
 function holdsReserved(params: JsonText): boolean {
   if (!params.includes('__') && !params.includes('\\u')) return false;
@@ -440,12 +453,15 @@ function holdsReserved(params: JsonText): boolean {
   return found;
 }
 
-/** Whether a name is reserved, in any letter case. Looks for `__` first, because that is faster. */
+/**
+ * Whether a name begins with the reserved prefix, in any letter case. The search for `__` comes first, because it is
+ * faster.
+ */
 function isReserved(key: string): boolean {
   return key.startsWith('__') && key.toLowerCase().startsWith(RESERVED);
 }
 
-/** Appends the relay's parameters; the caller's text is unchanged. */
+/** Adds the relay's parameters at the end of the params. The text of the caller's own params is unchanged. */
 function withSite(params: JsonText | null, { sessionId, siteId }: SitePart): JsonText {
   const own = `"${RESERVED}session_id":${JSON.stringify(sessionId)},"${RESERVED}id":${JSON.stringify(siteId)}}`;
   if (params === null || isEmptyObject(params)) return trustJson(`{${own}`);

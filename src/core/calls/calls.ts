@@ -50,7 +50,7 @@ import { Wait } from './wait.ts';
 export function createRpc(parts: InvokeDeps, questions: NodeQuestions) {
   return {
     ...createPending(parts.deps, questions),
-    /** Recognises repeated calls of callers that choose no command ids. */
+    /** Recognises repeated calls by callers that cannot choose command ids, such as agents over MCP. */
     repeats: createRepeats(parts, questions),
     /**
      * Invokes an action. Returns `refused` if the target, the policy or the capacity refuses the invocation. Throws if
@@ -59,25 +59,30 @@ export function createRpc(parts: InvokeDeps, questions: NodeQuestions) {
     invoke: (requester: Requester, request: InvokeRequest): Promise<Invocation> =>
       promised(() => invoke(parts, requester, request)),
     /**
-     * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws if the
-     * requester may not invoke at all (`unauthenticated`, `forbidden`) or names another user (`not_found`).
+     * Reports what each check of `invoke` would answer now. Admits, reserves, writes and counts nothing. Throws
+     * `unauthenticated` or `forbidden` if the requester may invoke nothing at all, and `not_found` if it names another
+     * user.
      */
     preflight: (requester: Requester, request: InvokeRequest): Promise<Preflight> =>
       preflight(parts, requester, request),
-    /** Returns who may invoke these actions on the clients of a user, as far as the policy and scopes decide it. */
+    /**
+     * Returns which kinds of callers may invoke these actions on the clients of a user, as far as the policy and the
+     * scopes of tokens decide it.
+     */
     permissions: (
       requester: Requester,
       query: { readonly userId: string; readonly actions: readonly string[] },
     ): readonly ActionPermissions[] => permissions(parts.deps.policy, requester, query),
     /**
-     * Waits again for a command by its ids, from any node. `withinMs` 0 reads the record and registers no waiter. Null
-     * if there is no such command, or if it belongs to another user.
+     * Waits for a command of an earlier call, on any node. If `withinMs` is 0, reads the record and registers no
+     * waiter. Returns null if there is no such command, or if it belongs to another user.
      */
     await: (requester: Requester, request: AwaitRequest): Promise<Invocation | null> =>
       awaitCommand(parts, requester, request),
     /**
-     * Cancels a command. `requestId`: the id of the request, for the audit row that is written if an administrator
-     * cancels a command of another requester. Null if there is no such command, or if it belongs to another user.
+     * Cancels a command. If an administrator cancels the command of another requester, an audit row is written;
+     * `requestId` is the request's id in this row. Returns null if there is no such command, or if it belongs to
+     * another user.
      */
     cancel: (
       requester: Requester,
@@ -110,14 +115,14 @@ function invoke(parts: InvokeDeps, requester: Requester, request: InvokeRequest)
 type CheckedCall = {
   /** The principal that the policy is evaluated for. */
   readonly caller: CallingPrincipal;
-  /** The caller that the command's record names; by default the principal. */
+  /** The caller that the command's record names. If absent, it is made from `caller`. */
   readonly recordedAs?: CommandCaller;
   readonly userId: string;
   readonly checked: CheckedInvoke;
   readonly wait: CallerSide;
 };
 
-/** Does the same as `invoke`, after ownership and input have been checked. */
+/** Invokes an action like `invoke`, for a caller whose ownership and input have been checked. */
 export function invokeChecked(
   parts: InvokeDeps,
   { caller, recordedAs = callerOf(caller), userId, checked, wait }: CheckedCall,
@@ -138,9 +143,9 @@ export function invokeChecked(
 }
 
 /**
- * The answer if the invocation must be checked again with the connection in the store, because the connection that this
- * process last saw may be out of date: a check refused the invocation, or the client has another connection now.
- * Nothing was admitted or counted.
+ * The answer if the invocation must be checked once more, with the connection from the store. The first check used the
+ * connection that this process last saw, which may be out of date. OUTDATED is returned if that check refused the
+ * invocation, or if the store found that the client has another connection now. Nothing was admitted or counted.
  */
 type Outdated = { readonly kind: 'outdated' };
 const OUTDATED: Outdated = { kind: 'outdated' };
@@ -151,8 +156,8 @@ function decided(answer: Invocation | Outdated): Invocation {
 }
 
 /**
- * Runs the layers from index `from` on, then admits. Nothing else runs between the last layer and the registration of
- * the wait, so two invocations cannot both take the last free wait.
+ * Runs the checks from index `from` on, then admits the command. Nothing else runs between the last check and the
+ * registration of the wait, so two invocations cannot both take the last free wait.
  */
 function passLayers(parts: InvokeDeps, admission: Admission, from: number): MaybePromise<Invocation | Outdated> {
   for (let at = from; at < CALL_LAYERS.length; at++) {
@@ -166,7 +171,7 @@ function passLayers(parts: InvokeDeps, admission: Admission, from: number): Mayb
   return admit(parts, admission);
 }
 
-/** Refuses the invocation. If the check relied on a connection that may be out of date, returns OUTDATED instead. */
+/** Refuses the invocation, or returns OUTDATED if the check used a connection that may be out of date. */
 function refuseLayer(parts: InvokeDeps, admission: Admission, refusal: InvokeRefusal): InvokeRefusal | Outdated {
   return admission.seen ? OUTDATED : refuse(parts, admission, refusal);
 }
@@ -178,7 +183,10 @@ function refuse({ deps }: InvokeDeps, { checked }: Admission, refusal: InvokeRef
 
 type Admission = PreparedCall & {
   readonly wait: CallerSide;
-  /** The target's connection, if it was not read from the store and may be out of date; null otherwise. */
+  /**
+   * The target's connection as this process last saw it, which may be out of date; null if `live` was read from the
+   * store.
+   */
   readonly seen: Connection | null;
 };
 
@@ -204,7 +212,8 @@ function admitKept(parts: InvokeDeps, admitting: Admitting): MaybePromise<Invoca
   const { wait, admission } = admitting;
   const { backend } = parts.deps;
   requireNotRevoked(parts, admitting);
-  // A store that answers in the same tick gains nothing from a claim.
+  // Claiming a place on the link saves a round trip to the store. A store that answers in the same tick has no round
+  // trip.
   const claim = backend.capabilities.shared ? parts.dispatcher.claim(admission.key) : null;
   const request = admitRequest(parts.deps, admitting, claim);
   const admitted = orElse(
@@ -233,8 +242,8 @@ function requireNotRevoked({ deps, keeper }: InvokeDeps, { wait, admission, kept
 }
 
 /**
- * Builds the request of an admission. Every member is named, because spreading objects costs more than the rest of an
- * admission.
+ * Builds the request of an admission. Each member is written out, because spreading objects would cost more than the
+ * rest of an admission.
  */
 function admitRequest(
   { policy, nodeId }: Deps,
@@ -270,7 +279,7 @@ function admitRequest(
     waiter: { rpcId: wait.rpcId, caller: recordedAs, callerNodeId: nodeId, waitFor: wait.waitFor, withinMs: null },
     rate: rateOf(policy, admission),
     seen,
-    // Only what the store needs: another process may decide.
+    // Names only the members that the store needs, because the request may be sent to another process.
     claim: claim && { binding: claim.binding, attempt: claim.attempt },
     owedBy: checked.owedBy,
   };
@@ -321,7 +330,7 @@ function keepParams(parts: InvokeDeps, admission: Admission, wait: Wait): MaybeP
   );
 }
 
-/** Returns the target's live connection as this process last saw it; null if it knows none. */
+/** Returns the target's live connection as this process last saw it; null if this process has seen none. */
 function lastSeenConnection({ deps }: InvokeDeps, key: CommandKey): Connection | null {
   const seen = deps.backend.connections.lastSeen?.(key) ?? null;
   return isLive(seen, deps.clock.now()) ? seen : null;

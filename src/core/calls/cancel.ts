@@ -1,4 +1,4 @@
-/** Lets callers cancel a command that was admitted. */
+/** Lets a caller cancel a command that was admitted. */
 import type { RecordedAct } from '../audit/audit.ts';
 import { subjectOf, type Principal, type Requester } from '../auth/principal.ts';
 import { isCallOf, isTerminal } from '../commands/command.ts';
@@ -39,8 +39,8 @@ const CANCEL_STATES = {
 } as const;
 
 /**
- * Records in the audit that an administrator is about to cancel a live command of another caller. Returns null if there
- * is nothing to record.
+ * Writes an audit row if an administrator is about to cancel a live command of another caller. Returns null if no row
+ * is needed.
  */
 async function recordCancel(
   { deps }: WaitDeps,

@@ -1,4 +1,4 @@
-/** Matches replies to the callers that wait on this node, and resolves each wait once. */
+/** Matches replies from the store to the callers that wait on this node, and answers each caller once. */
 import { ChurnMap } from '../collections.ts';
 import type { Command, CommandCaller } from '../commands/command.ts';
 import type { Reply, WaitFor } from '../commands/waiter.ts';
@@ -6,34 +6,36 @@ import type { Deps } from '../deps.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Holdings } from '../shares/shares.ts';
 
-/** The waits of a node, and what they need of it. */
+/** The waits of a node, with the node's dependencies. */
 export type NodeWaits = { readonly deps: Deps; readonly correlator: Correlator };
 
-/** A wait of a caller of this node, with all that is needed to register it again. */
+/** A wait of a caller of this node, with everything that is needed to register the wait in the store again. */
 export type KnownWait = {
   readonly rpcId: string;
   /** The last known state of the command. */
   readonly command: Command;
-  /** Whether the store has recorded the command for certain. */
+  /** Whether the store is certain to have recorded the command. */
   readonly isRecorded: boolean;
   readonly caller: CommandCaller;
   readonly waitFor: WaitFor;
   /** When the wait began, in epoch milliseconds. */
   readonly since: number;
-  /** When the caller's own budget ends, in epoch milliseconds; null: as long as the command lives. */
+  /**
+   * When the caller's own budget ends, in epoch milliseconds; null if the caller waits as long as the command lives.
+   */
   readonly until: number | null;
 };
 
 /** A wait as the correlator holds it. */
 type CorrelatedWait = {
   readonly rpcId: string;
-  /** The amounts of bounded resources that the waiting requester holds. */
+  /** The amounts of bounded resources that the requester holds. The wait adds to them. */
   readonly holdings: Holdings;
-  /** The wait as it is registered in the store; null until it is registered. */
+  /** The wait as the store has it; null until the store has registered it. */
   readonly known: KnownWait | null;
-  /** Notes that the store has the command. */
+  /** Tells the wait that the store has the command. */
   found(): void;
-  /** Answers with an error, because the command was never recorded. */
+  /** Answers the caller with an error, because the command was never recorded. */
   refuse(): void;
   resolve(reply: Reply): void;
 };
@@ -49,16 +51,16 @@ export class Correlator {
   }
 
   /**
-   * Registers a wait, before the store is asked, so that no reply can arrive too early. Until the wait is resolved or
-   * forgotten, it counts in the user's share `waits` (see `shares/shares.ts`). The caller of this method must have
-   * checked that there is room.
+   * Adds a wait. Call it before the store is asked, so that no reply arrives too early. The wait counts in the user's
+   * share `waits` (see `shares/shares.ts`) until it is resolved or forgotten. Before the call, check that the share has
+   * room.
    */
   add(waiting: CorrelatedWait): void {
     waiting.holdings.take('waits', 1);
     this.#waiting.set(waiting.rpcId, waiting);
   }
 
-  /** Returns the waits that are, or were, registered in the store. */
+  /** Returns the waits that the store has registered. */
   known(): readonly KnownWait[] {
     return [...this.#waiting.values()].flatMap(({ known }) => known ?? []);
   }
@@ -68,7 +70,7 @@ export class Correlator {
     this.#take(rpcId);
   }
 
-  /** Notes that the store has the command of a wait. */
+  /** Tells a wait that the store has its command. */
   found(rpcId: string): void {
     this.#waiting.get(rpcId)?.found();
   }
@@ -92,7 +94,7 @@ export class Correlator {
     return waiting;
   }
 
-  /** Marks the node as closing: new callers are then answered at once instead of waiting. Cannot be undone. */
+  /** Marks the node as closing. From then on new callers are answered at once and do not wait. Cannot be undone. */
   release(): void {
     this.#released = true;
   }
@@ -101,7 +103,7 @@ export class Correlator {
     return this.#released;
   }
 
-  /** When the oldest of the `known` waits began, in epoch milliseconds; null if there is none. */
+  /** When the oldest wait in the store began, in epoch milliseconds; null if there is no wait. */
   get oldestSince(): number | null {
     let oldest: number | null = null;
     for (const { since } of this.known()) if (oldest === null || since < oldest) oldest = since;

@@ -1,28 +1,35 @@
 /**
- * The rule for equal calls: what becomes of a call of an agent, by what is known of each earlier call that asked for the
- * same. Pure.
+ * Decides whether an agent's call runs, gets the answer of an earlier equal call, or is refused. Two calls are equal if
+ * they ask for the same. Pure functions.
  */
 import { isTerminal, type Command, type CommandMark } from '../commands/command.ts';
 import { AGENT_LONG_CALL_MS, AGENT_STILL_RUNNING_MS, AGENT_UNARRIVED_MS } from '../limits.ts';
 
-/** An earlier equal call: its record, or the mark that is left of it. */
+/** An earlier equal call: its record, or the mark that remains after the record was removed. */
 export type EarlierCall = { readonly commandId: string } & (
   { readonly command: Command; readonly mark: null } | { readonly command: null; readonly mark: CommandMark }
 );
 
-/** How far an earlier call came. `never_ran`: it is proven that its handler did not begin, or it was cancelled. */
+/**
+ * How far an earlier call came. `reported`: the client reported how it ended. `never_ran`: it was cancelled, or it is
+ * proven that its handler did not begin. `unknown`: it ended as `outcome_unknown`.
+ */
 type EarlierState = 'running' | 'reported' | 'never_ran' | 'unknown';
 
-/** Whether the answer of a call is known to have been lost. */
+/** Whether there is proof that the agent did not receive the answer of a call (`lost`). */
 export type AnswerEvidence = 'none' | 'lost';
 
 /**
- * What an earlier call makes of an equal one. `attach`: it gets the end of the earlier call, now or once there is one.
- * `refuse`: the earlier call may have run, and nothing more is known.
+ * What an earlier equal call does to the new one. `run`: the new call runs as well. `attach`: the new call gets the
+ * result of the earlier one, as soon as there is one. `refuse`: the earlier call may have run, and nobody knows how it
+ * ended, so the new one must not run.
  */
 type Effect = 'run' | 'attach' | 'refuse';
 
-/** The table of cases. An unknown outcome is evidence by itself. */
+/**
+ * The effect of an earlier call by what is known of its answer and by its state. An `unknown` call refuses even without
+ * proof that its answer was lost.
+ */
 const EFFECTS: Readonly<Record<AnswerEvidence, Readonly<Record<EarlierState, Effect>>>> = {
   none: { running: 'run', reported: 'run', never_ran: 'run', unknown: 'refuse' },
   lost: { running: 'attach', reported: 'attach', never_ran: 'run', unknown: 'refuse' },
@@ -45,29 +52,29 @@ function isTooOld(earlier: EarlierCall, now: number): boolean {
   return endedAt !== null && now - endedAt > AGENT_UNARRIVED_MS;
 }
 
-/** An earlier call with what is known of its answer. */
+/** An earlier call, and whether its answer is known to be lost. */
 export type JudgedCall = { readonly earlier: EarlierCall; readonly evidence: AnswerEvidence };
 
-/** A call that is judged. */
+/** The call to decide about. */
 export type EqualCall = {
-  /** The earlier call that this one runs again on purpose; null: it names none. */
+  /** The earlier call that this call repeats on purpose; null if it names no earlier call. */
   readonly repeatOf: string | null;
   /** Whether a second run does no harm: the action is advertised as idempotent or as read-only. */
   readonly harmless: boolean;
 };
 
 /**
- * What becomes of a call. `run`: it is a call of its own. `ranBeside`: an equal earlier call that took so long that its
- * host may have given it up and repeated it by this one, so that the action may run twice; null: there is none.
- * `repeats`: the earlier one that the call names.
+ * The decision about a call. `run`: it runs as a new call. `ranBeside`: an equal earlier call that took so long that
+ * the host program may have given it up and sent this call in its place, so the action may run twice; null if there is
+ * none. `repeats`: the earlier call that this one repeats on purpose.
  */
 type Judgement =
   | { readonly kind: 'run'; readonly ranBeside: EarlierCall | null; readonly repeats: EarlierCall | null }
   | { readonly kind: 'attach' | 'refuse'; readonly earlier: EarlierCall };
 
 /**
- * Judges a call by the earlier equal ones, which are given in the order of their admission. The answer of a lost call is
- * given before a call is refused for the sake of another one.
+ * Decides about a call by the earlier equal calls, in the order of their admission. If one earlier call has a lost
+ * answer and another one would refuse the new call, the new call gets the lost answer.
  */
 export function judge({ repeatOf, harmless }: EqualCall, calls: readonly JudgedCall[], now: number): Judgement {
   const open = harmless ? [] : calls.filter(({ earlier }) => !isTooOld(earlier, now) || stateOf(earlier) === 'unknown');
@@ -87,12 +94,18 @@ export function judge({ repeatOf, harmless }: EqualCall, calls: readonly JudgedC
   return { kind: 'run', ranBeside: ranBeside?.earlier ?? null, repeats };
 }
 
-/** Whether the answer was written whole or, after an unknown outcome, whether a later call named this one. */
+/**
+ * Whether an earlier call needs no further answer: its whole answer was written, or it ended with an unknown outcome
+ * and a later call named it.
+ */
 function isResolved({ command }: EarlierCall): boolean {
   return command?.answeredAt !== undefined;
 }
 
-/** Whether a host may have given a call up without a sign: it still runs, or ran for long. */
+/**
+ * Whether the host program may have given up an earlier call without telling the relay. It may if the call still runs
+ * after AGENT_STILL_RUNNING_MS, or took longer than AGENT_LONG_CALL_MS.
+ */
 function mayBeGivenUp(earlier: EarlierCall, now: number): boolean {
   const { command } = earlier;
   if (!command || isTooOld(earlier, now)) return false;
@@ -100,7 +113,7 @@ function mayBeGivenUp(earlier: EarlierCall, now: number): boolean {
   return terminalAt === null ? now - admittedAt > AGENT_STILL_RUNNING_MS : terminalAt - admittedAt > AGENT_LONG_CALL_MS;
 }
 
-/** Whether no later call will be judged by this one, whatever happens. */
+/** Whether an earlier call can no longer affect the decision about any later call. */
 export function isSettled(earlier: EarlierCall, now: number): boolean {
   const { command } = earlier;
   const state = stateOf(earlier);

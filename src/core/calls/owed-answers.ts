@@ -1,6 +1,6 @@
 /**
- * Who owes an agent the answer of a call: the requests of this process that do, what became of their answers, what other
- * nodes say of theirs, and which running request an agent cancels.
+ * Tracks which agent request must still get the answer of a call, whether that answer was written or lost, and cancels
+ * such requests.
  */
 import type { CommandKey } from '../ids.ts';
 import { BoundedMap } from '../collections.ts';
@@ -14,25 +14,36 @@ import { isRecord, parsedJson, trustJson } from '../json.ts';
 import { AGENT_UNARRIVED_MS, NODE_LEASE_MS } from '../limits.ts';
 import type { AnswerEvidence } from './equal-calls.ts';
 
-/** How an agent names a running request, to cancel it. `session`: null, if it has none. */
+/**
+ * The names by which an agent identifies a running request when it cancels the request. `session`: null if the agent
+ * has no session.
+ */
 export type RequestName = { readonly subject: string; readonly session: string | null; readonly requestId: unknown };
 
-/** A request whose caller awaits an answer. Its methods may be called in any order, and again. */
+/** A request that must still get an answer. Its methods may be called in any order and more than once. */
 export type OwedAnswer = {
-  /** What records call the request. */
+  /** The name of the request in the records of commands (`owedBy`). */
   readonly token: string;
-  /** The answer will be the end of this command. Null: it will not; the request owes nothing any more. */
+  /**
+   * Says that this command's end will be the answer of the request. Null: the request waits for no command any more.
+   */
   owes(key: CommandKey | null): void;
-  /** The whole answer was written. `tells`: it told how the command ended. A later `lost` takes this back. */
+  /**
+   * Says that the whole answer was written. `tells`: whether the answer said how the command ended. A later `lost`
+   * replaces this.
+   */
   written(tells: boolean): void;
-  /** The request was cancelled, or its connection closed or was reset before the whole answer was written. */
+  /**
+   * Says that the answer did not arrive: the request was cancelled, or its connection closed before the whole answer
+   * was written.
+   */
   lost(): void;
-  /** Nothing more will be known of the answer. */
+  /** Says that nothing more will be reported about the answer. */
   close(): void;
 };
 
 type State = 'owed' | 'written' | 'lost';
-/** `recorded`: the record of the command says what `state` says. */
+/** `recorded`: whether the command's record has the same state as `state`. */
 type Request = {
   readonly token: string;
   readonly name: RequestName;
@@ -40,18 +51,24 @@ type Request = {
   key: CommandKey | null;
   state: State;
   recorded: boolean;
-  /** Whether the request still runs, so that its agent may cancel it. */
+  /** Whether the request still runs. Its agent may cancel it only while it does. */
   running: boolean;
   note: Promise<void>;
 };
 
-/** The most requests that are remembered, and for how long: the longest command, and what AGENT_UNARRIVED_MS adds. */
+/**
+ * The most requests that are remembered, and for how long: AGENT_UNARRIVED_MS after the end of the longest command (10
+ * minutes), in milliseconds.
+ */
 const REQUESTS = 20_000;
 const REMEMBERED_MS = AGENT_UNARRIVED_MS + 600_000;
-/** How long a node may take to answer one question, and for how long a node that does not answer is asked. */
+/**
+ * The timeout of one question to a node, and how long the question is repeated if the node does not answer, in
+ * milliseconds.
+ */
 const ASK_MS = 1_000;
 const ASKED_MS = 2 * NODE_LEASE_MS;
-/** What is between the node and the request in a token. No id of a node has it. */
+/** Separates the node's id from the rest of a token. No node id contains it. */
 const BETWEEN = '/';
 
 type OwedDeps = {
@@ -65,7 +82,7 @@ export class OwedAnswers {
   readonly #requests: BoundedMap<string, Request>;
   readonly #running = new Set<Request>();
   readonly #noting = new Set<Request>();
-  /** What the tokens of this process begin with. A process that is started later has another one. */
+  /** The beginning of all tokens of this process. After a restart, the process has another one. */
   readonly #own: string;
   #count = 0;
 
@@ -81,7 +98,7 @@ export class OwedAnswers {
     questions.answerWith('answers', (text) => this.#reply(text));
   }
 
-  /** Notes a request that runs. `cancel` is called if its agent cancels it. */
+  /** Registers a running request. `cancel` is called if the agent cancels the request. */
   begin(name: RequestName, cancel: () => void): OwedAnswer {
     const token = `${this.#own}${++this.#count}`;
     const request: Request = {
@@ -133,7 +150,10 @@ export class OwedAnswers {
     if (request.key === null || (request.state === 'written' && request.recorded)) this.#requests.delete(request.token);
   }
 
-  /** Records what became of an answer, after what was noted of it before. */
+  /**
+   * Records in the command's record whether the answer arrived. Waits until the earlier notes of this request are
+   * recorded.
+   */
   #note(request: Request, settlement: OfAnswer): void {
     const { key } = request;
     if (key === null) return;
@@ -148,7 +168,7 @@ export class OwedAnswers {
           if (kind !== 'unknown' && request.state === state) request.recorded = true;
           if (request.recorded && state === 'lost') this.#requests.delete(request.token);
         },
-        // An equal call is judged by what this process remembers.
+        // A failure is only logged: equal calls on this node are decided by the state in memory.
         (error: unknown) => deps.log.debug({ err: error }, 'it was not recorded what became of an answer'),
       )
       .finally(() => {
@@ -157,7 +177,7 @@ export class OwedAnswers {
     request.note = note;
   }
 
-  /** Resolves once it is recorded what became of the answers to calls whose ids begin with this text. */
+  /** Resolves when all notes are recorded that concern commands whose ids begin with `prefix`. */
   async noted(prefix: string): Promise<void> {
     if (this.#noting.size === 0) return;
     const notes = [...this.#noting].filter(({ key }) => key?.commandId.startsWith(prefix));
@@ -165,8 +185,8 @@ export class OwedAnswers {
   }
 
   /**
-   * Says whether the answer of a command was lost. A written answer cannot be lost any more, once an equal call has been
-   * judged by it.
+   * Says whether the answer of a command is known to be lost. If this returns `none` because the answer was written, a
+   * later `lost` can no longer change the decisions that were made by it.
    */
   async evidenceOf(command: Command): Promise<AnswerEvidence> {
     const { owedBy, answeredAt } = command;
@@ -174,13 +194,17 @@ export class OwedAnswers {
     if (owedBy === OWED_BY_NOBODY) return 'lost';
     const said = await this.#stateOf(owedBy);
     if (said !== null) return said === 'lost' ? 'lost' : 'none';
-    // The request is over, and was so before or after the record was read.
+    // The process that had the request no longer knows it. The record says whether the answer arrived, and may have
+    // changed since `command` was read, so it is read again.
     const [now = null] = await this.#parts.deps.backend.commands.get([command]);
     if (now === null || now.answeredAt !== undefined) return 'none';
     return now.owedBy === owedBy || now.owedBy === OWED_BY_NOBODY ? 'lost' : 'none';
   }
 
-  /** Returns what became of the answer that a request owes, as far as its process knows; null: it does not know it. */
+  /**
+   * Returns the state of the answer that a request owes, from the process of the request; null if that process no
+   * longer knows the request.
+   */
   async #stateOf(token: string): Promise<State | null> {
     if (token.startsWith(this.#own)) return this.#ownState(token);
     const { deps } = this.#parts;
@@ -199,8 +223,8 @@ export class OwedAnswers {
   }
 
   /**
-   * Asks a node until it answers, or is known to be gone (null): that takes as long as its lease lasts. A node that
-   * keeps its lease and does not answer counts as gone after twice that time.
+   * Asks a node until it answers. Returns null if the node is gone, which is certain when its lease is over. If a node
+   * keeps its lease but does not answer for two lease times, returns null too.
    */
   async #ask(nodeId: string, question: object): Promise<string | null> {
     const { questions, deps } = this.#parts;
@@ -215,8 +239,8 @@ export class OwedAnswers {
   }
 
   /**
-   * Cancels the running request of this name. A name without a session may be that of several requests; then, and if
-   * there is none, nothing is cancelled. Returns whether a request was cancelled.
+   * Cancels the running request with this name, and returns whether it did. A name without a session may fit several
+   * requests; then no request is cancelled.
    */
   async cancel(name: RequestName): Promise<boolean> {
     const own = this.#named(name);
@@ -230,7 +254,7 @@ export class OwedAnswers {
     return true;
   }
 
-  /** Returns how many running requests of this name each other node has. */
+  /** Asks the other nodes how many running requests with this name they have. */
   async #othersWith(name: RequestName): Promise<readonly (readonly [nodeId: string, count: number])[]> {
     const { deps, questions } = this.#parts;
     if (!deps.backend.capabilities.shared) return [];
@@ -252,7 +276,9 @@ export class OwedAnswers {
     );
   }
 
-  /** Answers another node. */
+  /**
+   * Answers the question of another node: about the state of a request, or to count or cancel the requests with a name.
+   */
   #reply(text: string): string {
     const question = parsedJson(trustJson(text));
     if (!isRecord(question)) throw new TypeError('The question is no object.');

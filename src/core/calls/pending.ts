@@ -1,4 +1,6 @@
-/** Lists and counts the callers that wait for commands, on all nodes, and alerts about the oldest of them. */
+/**
+ * Lists and counts the callers that wait for commands, on all nodes, and sends alerts when the oldest wait is too old.
+ */
 import { readSight, seenActions, seesAction } from '../auth/sight.ts';
 import type { Requester } from '../auth/principal.ts';
 import { otherNodes } from '../commands/other-nodes.ts';
@@ -48,7 +50,7 @@ import {
 } from '../page.ts';
 import type { InstanceMismatch, PendingQuery, PendingRpc, PendingRpcAlert } from './call.ts';
 
-/** Creates the API for observing callers that still wait. It changes no waiter. */
+/** Creates the API that shows the waiting callers. It changes no waiter. */
 export function createPending(deps: Deps, questions: NodeQuestions) {
   const waits = createWaits(deps, questions);
   const pending = async (requester: Requester, query: PendingQuery, args: PageArgs): Promise<Page<PendingRpc>> => {
@@ -76,8 +78,8 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
       return { items, completeness: completenessAt(deps, { rows: items.length, complete, gaps }) };
     },
     /**
-     * Returns for each user the page that `pending` gives for it. Reads all users together. For nested fields, after
-     * the parent was authorized.
+     * Returns the first page of the waits of each user, as `pending` would. Reads all users together. For nested fields
+     * whose parent object was authorized.
      */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const filters = userIds.map((userId) => ({ ...ANY_WAIT, userId }));
@@ -95,7 +97,10 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
             );
       return thenDo(found, (scans) => summaries(deps, requester, filters, scans));
     },
-    /** Returns for each command the waits of it; none of a command that the token of the requester does not see. */
+    /**
+     * Returns the waits of each command. If the requester's token does not name a command's action, the list of that
+     * command is empty.
+     */
     ofCommands(requester: Requester, keys: readonly CommandKey[]): MaybePromise<readonly (readonly PendingRpc[])[]> {
       const sight = seenActions(requester);
       return thenDo(waits.ofCommands(keys), (found) => {
@@ -107,9 +112,9 @@ export function createPending(deps: Deps, questions: NodeQuestions) {
       });
     },
     /**
-     * Emits the current state first. Then emits an event each time the oldest wait reaches `olderThanMs`, and each time
-     * all waits are younger again. The oldest waiter is checked once a second; several crossings between two checks
-     * count as one.
+     * Emits the current state first. Then it emits an event each time the age of the oldest wait reaches `olderThanMs`,
+     * and each time no wait is that old any more. The oldest wait is checked once a second; several changes between two
+     * checks count as one.
      */
     alerts(requester: Requester, olderThanMs: number, user: string | null): Subscription<PendingRpcAlert> {
       const bound = within('older_than_ms', olderThanMs, OLDER_THAN_MS);
@@ -144,7 +149,10 @@ const ALL_WAITS: PageRequest = { first: PAGE_MAX, after: null };
 
 type OfClient = { readonly key: ClientKey; readonly first: number };
 
-/** Returns the first waits of a client, and how many it has, among these of its user. What follows them is missing. */
+/**
+ * Picks the first waits of a client, and their number, from a page of all waits of its user. If that page is not the
+ * last one, the result says that rows are missing.
+ */
 function ofClient(
   { clock }: Deps,
   { rows, next, gaps }: Scan<PendingWait>,
@@ -175,8 +183,8 @@ function filterOf(requester: Requester, query: PendingQuery): WaiterFilter {
 }
 
 /**
- * Reads the connections of all rows in one call, to compare the instance that each waiter's target runs now with the
- * expected one.
+ * Describes waits for the answer. Reads the connections of all of them in one call, to compare the instance that runs
+ * now with the instance that each waiter expects.
  */
 function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: string | null): MaybePromise<PendingRpc[]> {
   if (waits.length === 0) return [];
@@ -198,9 +206,8 @@ type Beside = {
 };
 
 /**
- * Compares the instance that a waiter's target runs with the expected one, and returns the difference. If
- * `checkInstance` is given, it counts as the instance that runs. Null: the two are the same, or one of them is not
- * known.
+ * Compares the instance that the client runs now with the instance that the waiter expects. `checkInstance` replaces
+ * the observed instance if it is not null. Returns null if both are the same, or if one of them is unknown.
  */
 function mismatch({ wait, connection, checkInstance, now }: Beside): InstanceMismatch | null {
   const { boundInstanceId, expectedInstanceId } = wait.command;
@@ -245,14 +252,14 @@ function completenessAt({ clock }: Deps, { rows, complete, gaps }: Tallied): Com
   return completenessOf([observed('pending_rpcs', clock.now(), rows, complete ? null : COUNT_SCAN), ...gaps]);
 }
 
-// Reads the waits of all nodes. Where each wait is in the memory of the node whose caller waits, the other nodes are
-// asked once for each answer, through their mailboxes. A silent node is not asked; the answer lists it as a gap.
+// Reads the waits of all nodes. If each node keeps the waits of its own callers in memory, the other nodes are asked
+// through their mailboxes, once for each answer. A silent node is not asked; the answer lists it as a gap.
 
 type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
 
 /**
- * Creates the reads of WaiterStore over all nodes, and lets this node answer such questions of other nodes. The answers
- * have a gap for each node that did not answer, except those of `ofCommands`, which have no gaps.
+ * Creates the reads of WaiterStore over all nodes, and answers the same questions from other nodes. An answer has a gap
+ * for each node that did not answer. Only `ofCommands` lists no gaps.
  */
 function createWaits(deps: Deps, questions: NodeQuestions) {
   const { waiters } = deps.backend;
@@ -270,7 +277,7 @@ function createWaits(deps: Deps, questions: NodeQuestions) {
       both(waiters.list(filter, page), others({ read: 'list', filter, page }), (own, { answers, gaps }) =>
         withGaps(answers.length === 0 ? own : merge([own, ...answers.flatMap(({ lists }) => lists)], page.first), gaps),
       ),
-    /** Counts waits by the node of the target's connection. */
+    /** Counts the waits for each node, by the node to which the target is connected. */
     counts: (filter: WaiterFilter) =>
       both(waiters.countByNode(filter), others({ read: 'counts', filter }), (own, { answers, gaps }) => {
         const counts = new Map(own.counts);
@@ -293,7 +300,7 @@ function createWaits(deps: Deps, questions: NodeQuestions) {
   };
 }
 
-/** Asks the other nodes, unless the store has their waits too: then the answer comes in the same tick. */
+/** Asks the other nodes. If the store has the waits of all nodes, asks nobody, and the result is not a promise. */
 function ask(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): MaybePromise<Found> {
   if (!deps.backend.capabilities.allWaits) return askNodes(deps, questions, question);
   return thenDo(silentSources(deps, 'pending_rpcs'), (gaps) => ({ answers: [], gaps }));
@@ -322,8 +329,8 @@ async function askNodes(deps: Deps, questions: NodeQuestions, question: WaitsQue
 type Part = Pick<Scan<PendingWait>, 'rows' | 'next'>;
 
 /**
- * Merges pages of several nodes into one. Rows after the earliest end of these pages are left out, because the node
- * whose page ends there may have more rows.
+ * Merges the pages of several nodes into one. The page of a node ends at `next` if the node has more rows. Rows after
+ * the earliest of these ends are left out, because that node may have rows that belong between them.
  */
 function merge(parts: readonly Part[], first: number): Scan<PendingWait> {
   const bound = parts.reduce<Position | null>((least, { next }) => nearerEnd(least, next), null);
@@ -339,9 +346,9 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-// Writes and reads the questions and answers with which nodes ask each other for the waits of their callers.
+// The texts of the questions and answers with which nodes ask each other about the waits of their callers.
 
-/** What is asked of a node: a read of WaiterStore, by its name. */
+/** A question to a node: the name of a method of WaiterStore, and its arguments. */
 type WaitsQuestion =
   | { readonly read: 'list'; readonly filter: WaiterFilter; readonly page: PageRequest }
   | { readonly read: 'counts'; readonly filter: WaiterFilter }
@@ -352,8 +359,8 @@ type WaitsQuestion =
 type Rows = readonly { readonly row: PendingWait; readonly position: Position }[];
 
 /**
- * The answer of a node. `lists`: one list for the question `list`; for `ofUsers`, `ofClients` and `ofCommands` one for
- * each user, client or command. `counts`: for the question `counts`, the number of waits by the node of their target.
+ * The answer of a node. For the question `counts`, `counts` has the number of waits for each node of a target. For the
+ * other questions, `lists` has one list for `list`, and one for each user, client or command that was asked about.
  */
 type WaitsAnswer = {
   readonly lists: readonly { readonly total: number; readonly rows: Rows; readonly next: Position | null }[];
@@ -361,13 +368,13 @@ type WaitsAnswer = {
   readonly complete: boolean;
 };
 
-/** The version of the form of the texts. Increase it with each change of the form. */
+/** The version of the text format. Increase it with each change of the format. */
 const FORM = 3;
 const READS: ReadonlySet<unknown> = new Set(['list', 'counts', 'ofUsers', 'ofClients', 'ofCommands']);
 
 /**
- * Answers a question of another node from the waits of this one. Throws if this version does not know the question's
- * form.
+ * Answers a question of another node about the waits of this node. Throws if this version does not know the question's
+ * format.
  */
 export async function answerQuestion(waiters: WaiterStore, text: string): Promise<string> {
   const answer = await answerOf(waiters, readQuestion(text));
@@ -413,7 +420,10 @@ function listsOf(found: readonly CountedScan[]): WaitsAnswer {
   return { lists, counts: [], complete: true };
 }
 
-/** Reads an answer, or why there is none: it was too long, or this version does not know its form. */
+/**
+ * Reads an answer. Returns the reason instead if the answer cannot be used: it was too long, or this version does not
+ * know its format.
+ */
 export function readAnswer(text: string): WaitsAnswer | IncompleteReason {
   const answer = parsedJson(text);
   if (!isRecord(answer) || answer['form'] !== FORM) return 'not_supported';

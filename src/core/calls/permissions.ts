@@ -1,6 +1,6 @@
 /**
- * Says who may invoke actions on the clients of a user, as far as the policy and the scopes of tokens decide it. It
- * knows no tokens, because the relay keeps none: what depends on a single token is not known.
+ * Says which kinds of callers may invoke actions on the clients of a user, as far as the policy and the scopes of
+ * tokens decide it. The relay keeps no list of tokens, so a rule that depends on one token gives `unknown`.
  */
 import type { CallRate, Policy } from '../auth/policy.ts';
 import { readUserInSight, seenActions, seesAction } from '../auth/sight.ts';
@@ -12,7 +12,7 @@ import { name } from '../ids.ts';
 import { PERMITTED_ACTIONS } from '../limits.ts';
 import type { PreflightVerdict } from './call.ts';
 
-/** Whether callers of a kind may invoke an action. `unknown`: some may and some may not, or the relay cannot tell. */
+/** Whether callers of this kind may invoke an action. `unknown`: only some of them may, or the relay cannot tell. */
 export type CallPermission = {
   readonly kind: CommandCaller['kind'] | 'mcp';
   readonly verdict: PreflightVerdict;
@@ -25,8 +25,8 @@ export type ActionPermissions = {
 };
 
 /**
- * Returns for each action which kinds of callers may invoke it. Throws as a listing of the user does, and
- * `invalid_argument` for a wrong name or too many.
+ * Returns for each action which kinds of callers may invoke it. Throws the errors of a listing of this user, and
+ * `invalid_argument` if a name is invalid or there are too many names.
  */
 export function permissions(
   policy: Policy,
@@ -43,7 +43,7 @@ export function permissions(
   });
 }
 
-/** Shows nothing of an action that the token of the requester does not name. */
+/** Hides the verdict about an action that the requester's token does not name. */
 const hidden = ({ kind }: CallPermission): CallPermission => ({
   kind,
   verdict: 'unknown',
@@ -51,7 +51,10 @@ const hidden = ({ kind }: CallPermission): CallPermission => ({
 });
 
 const CLIENT_TYPES: readonly ClientType[] = ['browser', 'console', 'mobile', 'web'];
-/** The scopes that a token may have besides those that a call needs. A rule may name them. */
+/**
+ * The sets of further scopes that a token may have, besides the ones that a call needs. They matter because a policy
+ * rule may name them.
+ */
 const OTHERS: readonly (readonly Scope[])[] = [[], ['connect'], ['host'], ['connect', 'host']];
 
 const ADMIN: readonly CallingPrincipal[] = [{ kind: 'admin', name: '', expiresAt: null }];
@@ -71,17 +74,18 @@ function callersOf(policy: Policy, userId: string, action: string): readonly Cal
   ];
 }
 
-/** A call whose caller is known only by its kind and its name, as the record of a command has it. */
+/** A call as the record of a command shows it: the caller's kind and name are known, but not its token. */
 export type RecordedCall = {
   readonly kind: CallPermission['kind'];
   readonly userId: string;
   readonly action: string;
-  /** Null: the client was not connected when the call was admitted. */
+  /** Null if the client was not connected when the call was admitted. */
   readonly clientType: ClientType | null;
 };
 
 /**
- * Decides a recorded call by a policy. `unknown`: the policy decides by other scopes of the token, which no record has.
+ * Returns how a policy would decide a recorded call. `unknown`: the decision depends on further scopes of the token,
+ * which records do not contain.
  */
 export function decideRecorded(policy: Policy, { kind, userId, action, clientType }: RecordedCall) {
   const callers = callersOfKind(kind, userId);
@@ -89,8 +93,8 @@ export function decideRecorded(policy: Policy, { kind, userId, action, clientTyp
 }
 
 /**
- * Returns the rate rule of a policy that counts a recorded call; null if none does, or if other scopes of the token decide
- * which one does.
+ * Returns the rate rule that counts a recorded call; null if no rule does, or if the rule depends on further scopes of
+ * the token.
  */
 export function rateOfRecorded(policy: Policy, { kind, ...target }: RecordedCall): CallRate | null {
   const rates = callersOfKind(kind, target.userId).map((caller) => policy.rateOf?.(caller, target) ?? null);
@@ -98,7 +102,7 @@ export function rateOfRecorded(policy: Policy, { kind, ...target }: RecordedCall
   return rates.every((rate) => rate?.rule === first?.rule) ? first : null;
 }
 
-/** The principals that a caller of a kind may be, as far as a policy tells them apart. */
+/** Returns one principal for each way in which a policy may treat a caller of this kind. */
 function callersOfKind(kind: CallPermission['kind'], userId: string): readonly CallingPrincipal[] {
   if (kind === 'admin') return ADMIN;
   const needed: readonly Scope[] = kind === 'mcp' ? ['invoke', 'mcp'] : ['invoke'];
@@ -108,13 +112,13 @@ function callersOfKind(kind: CallPermission['kind'], userId: string): readonly C
     scopes: new Set([...needed, ...others]),
     expiresAt: null,
   }));
-  // The action of a site is called on behalf of the session's owner, with no further scope.
+  // A site's action is invoked on behalf of the session's owner, without further scopes.
   return kind === 'grant' ? tokens.slice(0, 1) : tokens;
 }
 
 const OF_GRANT = 'Only if a site of the user offers the action and the grant has it.';
 
-/** `rules`: the rules that deny the call, for any of the callers. */
+/** `rules`: the rules that deny the call of at least one of the callers. */
 type Decided = Omit<CallPermission, 'kind'> & { readonly rules: readonly string[] };
 
 type Question = {
@@ -122,11 +126,14 @@ type Question = {
   readonly userId: string;
   readonly action: string;
   readonly clientTypes: readonly (ClientType | null)[];
-  /** The message if the policy allows all of them. */
+  /** The message if the policy allows every caller. */
   readonly passed: string;
 };
 
-/** Asks the policy for each caller and each type of client. Their answers differ if a rule names scopes or types. */
+/**
+ * Asks the policy about each combination of caller and client type. The answers differ if a rule names scopes or client
+ * types.
+ */
 function decide(policy: Policy, { callers, userId, action, passed, clientTypes }: Question): Decided {
   const decisions = callers.flatMap((caller) =>
     clientTypes.map((clientType) => policy.decide(caller, { userId, clientType, action })),

@@ -1,6 +1,6 @@
 /**
- * The checks that an invocation passes before it reaches the store, and the preflight, which predicts by the same
- * checks whether an invocation would be admitted. Neither changes anything.
+ * The checks that an invocation passes before it reaches the store, and the preflight, which runs the same checks to
+ * predict whether an invocation would be admitted.
  */
 import type { CallerLabel } from '../auth/caller-label.ts';
 import { callerOf } from './recorded-caller.ts';
@@ -48,7 +48,7 @@ export type InvokeDeps = WaitDeps & {
   readonly isDraining: () => boolean;
 };
 
-/** An invocation whose requester and input were checked, with the state of its target. */
+/** An invocation whose requester and input were checked, with the state of its target client. */
 export type PreparedCall = {
   /** The principal that the policy is evaluated for. */
   readonly caller: CallingPrincipal;
@@ -56,18 +56,20 @@ export type PreparedCall = {
   readonly recordedAs: CommandCaller;
   readonly key: CommandKey;
   readonly checked: CheckedInvoke;
-  /** The connection of the target; null if it is not connected. */
+  /** The connection of the target client; null if the client is not connected. */
   readonly live: Connection | null;
-  /** The holdings of the caller. */
+  /** The amounts of bounded resources that the caller holds. */
   readonly holdings: Holdings;
 };
 
-/** The layer does not apply to this call, and refuses nothing. */
+/** The check does not apply to this call, so it refuses nothing. */
 type SkippedLayer = { readonly kind: 'skipped'; readonly message: string };
-/** The answer of a layer; null if it lets the call pass. A refusal does not contain the command's id yet. */
+/**
+ * The answer of a check; null if the call passes. A refusal does not contain the command's id; the invocation adds it.
+ */
 type LayerAnswer = InvokeRefusal | SkippedLayer | null;
 
-/** One check. Changes nothing. */
+/** One check of an invocation. It changes no state. */
 type CallLayer = {
   readonly layer: 'policy' | 'relay' | 'action' | 'waits';
   readonly check: (parts: InvokeDeps, call: PreparedCall) => MaybePromise<LayerAnswer>;
@@ -82,7 +84,7 @@ const OTHER_INSTANCE: SkippedLayer = {
   message: 'Not asked: another instance of the client is connected than the named one.',
 };
 
-/** The layers, in the order in which an invocation passes them. */
+/** The checks, in the order in which an invocation passes them. */
 export const CALL_LAYERS: readonly CallLayer[] = [
   { layer: 'policy', check: checkPolicy },
   { layer: 'relay', check: (parts, call) => unlessKnown(parts, call, checkRelay(parts)) },
@@ -90,14 +92,14 @@ export const CALL_LAYERS: readonly CallLayer[] = [
   { layer: 'waits', check: (_, { holdings }) => checkWaits(holdings) },
 ];
 
-/** Returns the user whose client is called. Throws `not_found` if a user names another user. */
+/** Returns the canonical id of the user whose client is called. Throws `not_found` if a user names another user. */
 export function ownUser(caller: CallingPrincipal, given: string): string {
   const userId = canonicalUser(given);
   if (caller.kind === 'user' && caller.userId !== userId) notFound();
   return userId;
 }
 
-/** Reads the target's connection from the store; null if it is not live. */
+/** Reads the target's connection from the store. Null if the client is not connected. */
 export function liveConnection({ deps }: InvokeDeps, key: CommandKey): MaybePromise<Connection | null> {
   return thenDo(deps.backend.connections.get([key]), ([connection = null]) =>
     isLive(connection, deps.clock.now()) ? connection : null,
@@ -120,8 +122,8 @@ function checkRelay({ isDraining }: InvokeDeps): InvokeRefusal | null {
 }
 
 /**
- * Refuses an action that the connected client does not advertise. The actions of a client that is not connected are not
- * known, so the layer does not apply.
+ * Refuses an action that the connected client does not advertise. If the client is not connected, its actions are not
+ * known, so the check is skipped.
  */
 function checkAction({ checked, live }: PreparedCall): LayerAnswer {
   if (!live) return NOT_CONNECTED;
@@ -131,7 +133,8 @@ function checkAction({ checked, live }: PreparedCall): LayerAnswer {
 }
 
 /**
- * Skips the layer instead of refusing if the command id is known, because the outcome of a known command is replayed.
+ * Skips the check instead of refusing if a command with this id exists, because the caller then gets the outcome of
+ * that command.
  */
 function unlessKnown(
   { deps }: InvokeDeps,
@@ -150,13 +153,16 @@ function checkWaits(holdings: Holdings): InvokeRefusal | null {
   return shortage && refusedShare(shortage, 'waits');
 }
 
-/** Returns the refusal of an invocation whose params could not be stored for history. Rethrows every other error. */
+/**
+ * Returns the refusal of an invocation whose params could not be stored for lack of room. Throws every other error
+ * again.
+ */
 export function refusedParams(error: unknown): InvokeRefusal {
   if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
   return refused(error.code, 'capacity', error.message, { retryAfterMs: 1000, share: 'spilled_bytes' });
 }
 
-/** Returns the bucket of the rate rule that counts the call; null if no rule does. */
+/** Returns the rate bucket in which the call is counted; null if no rate rule applies. */
 export function rateOf(policy: Policy, { caller, key, checked, live }: PreparedCall): CallerRate | null {
   if (!policy.rateOf) return null;
   const target = { userId: key.userId, clientType: live?.clientType ?? null, action: checked.action };
@@ -164,7 +170,7 @@ export function rateOf(policy: Policy, { caller, key, checked, live }: PreparedC
   return rate && { ...rate, caller: holderOf(caller) };
 }
 
-/** Returns the part of an admission that decides whether the store refuses it. */
+/** Returns the part of an admission by which the store decides whether to refuse it. */
 function admitQuestion({ deps }: InvokeDeps, call: PreparedCall): AdmitQuestion {
   const { key, checked, live, recordedAs } = call;
   const { id: scopeId, limit: scopeLimit, memberLimit = null } = deps.policy.scopeOf(key.userId);
@@ -187,7 +193,10 @@ function admitQuestion({ deps }: InvokeDeps, call: PreparedCall): AdmitQuestion 
   };
 }
 
-/** Whether the client of a call that names a context knows places; null if that need not be known, or is not. */
+/**
+ * Whether the client supports commands that name a context. Null if the call names no context, or if the client is not
+ * connected.
+ */
 export function knowsPlaces({ contextId }: CheckedInvoke, live: Connection | null): boolean | null {
   return contextId === null || live === null ? null : live.places === true;
 }
@@ -196,7 +205,7 @@ type RefusedAdmission = Extract<AdmitResult, { kind: 'refused' }>;
 /** A refused invocation. */
 export type InvokeRefusal = Extract<Invocation, { kind: 'refused' }>;
 
-/** For each refusal of an admission: which layer refused, and the message for the caller. */
+/** For each refusal by the store: which check refused, and the message for the caller. */
 const ADMISSION: Readonly<
   Record<
     Exclude<AdmitRefusal, ShareRefusal | 'paused'>,
@@ -231,14 +240,14 @@ export function refused(
 }
 
 /**
- * Returns the refusal of a caller who holds too much of a bounded resource, or of any caller if its total is used up.
+ * Returns the refusal for a bounded resource without room: the caller holds too much of it, or it is used up for all.
  */
 function refusedShare(code: ShareRefusal, share: RefusedShare | null): InvokeRefusal {
   const named = share === null ? {} : { share };
   return refused(code, 'capacity', SHARE_MESSAGE[code], { retryAfterMs: 1000, ...named });
 }
 
-/** Returns the answer to a refusal of the store, without the command's id. */
+/** Returns the refusal for the caller, without the command's id, from a refusal by the store. */
 export function refusedAdmission({ code, share = 'marks', retryAfterMs, pause }: RefusedAdmission): InvokeRefusal {
   if (isShareRefusal(code)) return refusedShare(code, share);
   if (code === 'paused') return refused(code, 'pause', pauseMessage(pause), pause && { pause });
@@ -246,19 +255,19 @@ export function refusedAdmission({ code, share = 'marks', retryAfterMs, pause }:
   return refused(code, by, message, { retryAfterMs: retryAfterMs ?? usual });
 }
 
-/** Returns the refusal for the error of a store that has no room for the act itself. Rethrows every other error. */
+/** Returns the refusal if the store has no room to record the admission. Throws every other error again. */
 export function refusedStore(error: unknown): RefusedAdmission {
   if (!(error instanceof CallboardError) || !isShareRefusal(error.code)) throw error;
   const share = error.details.share === RECORDED_SHARE ? RECORDED_SHARE : null;
   return { kind: 'refused', code: error.code, share };
 }
 
-// Predicts whether an invocation would be admitted. Writes nothing.
+// The preflight: predicts whether an invocation would be admitted. Writes nothing.
 
 /**
- * Runs every layer of an invocation without admitting anything: nothing is reserved, written or counted. Throws as the
- * invocation does if the requester may not invoke at all (`unauthenticated`, `forbidden`) or names another user
- * (`not_found`), and `store_unavailable`.
+ * Runs every check of an invocation without admitting, reserving, writing or counting anything. Throws what an
+ * invocation would throw: `unauthenticated` or `forbidden` if the requester may invoke nothing at all, `not_found` if
+ * it names another user, and `store_unavailable`.
  */
 export async function preflight(parts: InvokeDeps, requester: Requester, request: InvokeRequest): Promise<Preflight> {
   const findings = new Findings(parts.deps.clock.now());
@@ -276,8 +285,8 @@ export async function preflight(parts: InvokeDeps, requester: Requester, request
 }
 
 /**
- * The codes of refusals for wrong input. Other errors are thrown: they must look the same for an absent and a foreign
- * object.
+ * The error codes for wrong input, which a preflight reports as a refusal. Other errors are thrown, because a missing
+ * object and an object of another user must look the same.
  */
 const INPUT_CODES: ReadonlySet<Code> = new Set([
   'invalid_user',
@@ -321,7 +330,7 @@ async function callOf(parts: InvokeDeps, { caller, userId, checked, label }: Che
 async function askAll(parts: InvokeDeps, findings: Findings, call: PreparedCall): Promise<Command | null> {
   for (const { layer, check } of CALL_LAYERS) {
     findings.note(layer, await check(parts, call), CALL_PASSES[layer], CALL_EVIDENCE[layer](call));
-    // What follows would say whether the client has an action that the token must not see.
+    // The following checks would reveal whether the client has an action that the requester's token does not name.
     if (!tokenAllows(call.caller, call.checked.action)) return null;
   }
   await askStorage(parts, findings, call);
@@ -348,7 +357,7 @@ const CALL_EVIDENCE: Readonly<Record<CallLayer['layer'], (call: PreparedCall) =>
 };
 
 /**
- * Predicts whether the params can be stored. Small params are stored with their message, so only large ones need room
+ * Predicts whether the params can be stored. Small params are stored in their history row, so only large ones need room
  * in the spill store.
  */
 async function askStorage({ keeper }: InvokeDeps, findings: Findings, { key, checked }: PreparedCall): Promise<void> {
@@ -358,14 +367,14 @@ async function askStorage({ keeper }: InvokeDeps, findings: Findings, { key, che
   else findings.refuse('storage', refusedParams(error));
 }
 
-/** The layers that the store decides in one act, in this order. */
+/** The checks that the store makes in one act, in this order. */
 const STORE_LAYERS = ['conflict', 'pause', 'target', 'place', 'capacity', 'rate'] as const;
 type StoreLayer = (typeof STORE_LAYERS)[number];
 
 async function askStore(parts: InvokeDeps, findings: Findings, call: PreparedCall): Promise<Command | null> {
   const question = admitQuestion(parts, call);
   const preview = await Promise.resolve(parts.deps.backend.commands.preview(question)).catch(refusedStore);
-  // A store without room refuses every act, so there is no state to show.
+  // A store without room refuses every admission, so there is no further state to show.
   if ('kind' in preview) return (findings.refuse('capacity', refusedAdmission(preview)), null);
   const { answer } = preview;
   const refusal = answer.kind === 'refused' ? refusedAdmission(answer) : null;
@@ -378,7 +387,10 @@ async function askStore(parts: InvokeDeps, findings: Findings, call: PreparedCal
   return answer.kind === 'attached' ? answer.command : null;
 }
 
-/** Returns why the store does not ask a layer; null if it does. If the command id is known, it asks few of them. */
+/**
+ * Returns why the store skips a check; null if it makes the check. If a command with the same id exists, the store
+ * makes only a few checks.
+ */
 function skippedByStore(layer: StoreLayer, question: AdmitQuestion, { known }: AdmitPreview): SkippedLayer | null {
   if (layer === 'rate' && !question.rate) return NO_RATE;
   if (layer === 'conflict' || layer === 'capacity') return null;
@@ -427,12 +439,12 @@ function pauseEvidence({ pauseId, by, reason, until }: Pause): LayerEvidence {
   return { pauseId, by, reason, until: until === null ? null : new Date(until).toISOString() };
 }
 
-// Collects the answers of the layers of a preflight. It makes no decision itself.
+// Collects the results of a preflight's checks.
 
 type LayerEvidence = Readonly<Record<string, unknown>>;
 type Finding = Pick<PreflightLayer, 'verdict' | 'code' | 'message'> & { readonly evidence: LayerEvidence | null };
 
-/** The layers that the client decides once it has received the command. */
+/** The checks that the client makes after it has received the command. */
 const CLIENT_LAYERS: Partial<Record<PreflightLayerName, string>> = {
   client_arguments: 'The client checks the arguments, if its action has a schema.',
   client_authorizer: 'The client’s own authorizer decides.',
@@ -455,7 +467,7 @@ class Findings {
     this.#asOf = asOf;
   }
 
-  /** Adds the answer of a layer. `passed`: the message if the layer let the call pass. */
+  /** Adds the answer of a check. `passed`: the message if the check let the call pass. */
   note(layer: PreflightLayerName, answer: LayerAnswer, passed: string, evidence: LayerEvidence | null): void {
     if (answer === null) this.pass(layer, passed, evidence);
     else if (answer.kind === 'refused') this.refuse(layer, answer, evidence);

@@ -1,4 +1,4 @@
-/** Registers the waits of this node again after the node or its store lost them. */
+/** Registers the waits of this node in the store again, after the node or the store lost them. */
 import { END_MESSAGES } from '../commands/end-messages.ts';
 import { endedByMark, type Command } from '../commands/command.ts';
 import type { JsonText } from '../json.ts';
@@ -6,10 +6,11 @@ import { commandTraceFields } from '../trace-context.ts';
 import type { KnownWait, NodeWaits } from './correlator.ts';
 
 /**
- * Registers the waits of this node's callers for the commands of these users again, because the store may have lost
- * them. A wait whose stage has been reached since is resolved. If the store no longer knows the command, the caller is
- * answered that its outcome is unknown, and refused if the store had not recorded it. Never rejects: a wait that cannot
- * be registered now ends at the deadline of its command.
+ * Registers the waits for commands of these users in the store again, because the store may have lost them. If the
+ * command has since reached the stage that the caller waits for, the wait is resolved. If the store no longer knows a
+ * command that it had recorded, the caller gets the outcome `outcome_unknown`. If the store had not recorded the
+ * command, the caller gets an error. Never rejects. If a wait cannot be registered now, it ends at its command's
+ * deadline.
  */
 export async function reattachWaits(parts: NodeWaits, concerns: (userId: string) => boolean): Promise<void> {
   const waits = parts.correlator.known().filter(({ command }) => concerns(command.userId));
@@ -40,8 +41,8 @@ async function reattach({ deps, correlator }: NodeWaits, wait: KnownWait): Promi
 }
 
 /**
- * Returns the end of a command that the store forgot. It is unknown how far the command came after it was last seen,
- * and whether it ran.
+ * Returns the end of a command that the store forgot: nobody knows whether it ran, or how far it came after it was last
+ * seen.
  */
 function forgotten(command: Command, now: number): Command {
   return {

@@ -1,4 +1,4 @@
-/** Names the caller in the records of a command and of its waits. */
+/** Makes the caller object that the records of a command and of its waits contain. */
 import { callerLabel, type CallerLabel } from '../auth/caller-label.ts';
 import type { CallingPrincipal } from '../auth/principal.ts';
 import { BoundedMap } from '../collections.ts';
@@ -6,12 +6,12 @@ import type { CommandCaller } from '../commands/command.ts';
 
 const CALLERS = new WeakMap<CallingPrincipal, CommandCaller>();
 
-/** The callers with labels that were made last. */
+/** The most recently made callers with a label. */
 const LABELLED = new BoundedMap<string, CommandCaller>({ most: 1_000 });
 
 /**
- * Returns the caller for the records of a command and of its waits. It is always the same object for one principal and
- * label, because ended commands keep it in memory.
+ * Returns the caller object for records. Equal arguments give the same object, because the records of ended commands
+ * stay in memory and share it.
  */
 export function callerOf(caller: CallingPrincipal, given?: CallerLabel): CommandCaller {
   if (given) return labelled(callerOf(caller), callerLabel(given));

@@ -1,14 +1,14 @@
-/** Answers all callers that wait on this node when it closes. Their commands continue. */
+/** Answers all callers that wait on this node when the node shuts down. Their commands go on. */
 import { RELEASE_MS } from '../limits.ts';
 import { commandTraceFields } from '../trace-context.ts';
 import type { Correlator, KnownWait, NodeWaits } from './correlator.ts';
 import { readPresent } from './wait.ts';
 
 /**
- * Ends all waits on this node, which shuts down while the commands live on. Each caller is answered with the present
- * state of its command (`pending` if it has not ended), and its waiter is removed. Later callers are answered in the
- * same way at once. If the store does not answer within RELEASE_MS, callers get the last known state, if it was
- * recorded. Never rejects.
+ * Ends all waits on this node, because the node shuts down. The commands go on. Each caller gets the present state of
+ * its command (`pending` if the command has not ended), and its waiter is removed from the store. Callers that come
+ * later are answered in the same way at once. If the store does not answer within RELEASE_MS, callers get the last
+ * known state if the store had recorded it, and an error otherwise. Never rejects.
  */
 export async function releaseWaits(parts: NodeWaits): Promise<void> {
   const { deps, correlator } = parts;
@@ -32,7 +32,7 @@ export async function release({ deps, correlator }: NodeWaits, wait: KnownWait):
   }
 }
 
-/** Answers with the last known state. One that was never recorded may not be shown. */
+/** Answers with the last known state, or with an error if the store has not recorded the command. */
 function answerLastKnown(correlator: Correlator, { rpcId, command, isRecorded }: KnownWait): void {
   if (isRecorded) correlator.resolve({ rpcId, command, result: null });
   else correlator.refuse(rpcId);

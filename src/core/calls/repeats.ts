@@ -1,7 +1,7 @@
 /**
- * Finds the earlier equal calls of a call, for callers whose protocol has no command ids, and decides by them what
- * becomes of it. The id of such a command is made of what the call asks for and a number, so the records of commands say
- * which equal calls came before.
+ * Finds earlier equal calls for callers whose protocol has no command ids (MCP), and decides whether the new call runs.
+ * The command id of such a call consists of a digest of what it asks for, a digest of the agent, and a number. So equal
+ * calls are found by their ids.
  */
 import { requireScope, subjectOf, type Requester } from '../auth/principal.ts';
 import { BoundedMap } from '../collections.ts';
@@ -17,13 +17,16 @@ import { OwedAnswers, type OwedAnswer, type RequestName } from './owed-answers.t
 import { ownUser } from './preflight.ts';
 import type { WaitDeps } from './wait.ts';
 
-/** What the ids of these commands begin with. No other caller may choose such an id. */
+/** The prefix of the command ids of these calls. No other caller may choose an id with this prefix. */
 export const REPEATABLE_PREFIX = LABEL_IDS.mcp;
 
-/** What a call asks for, and who asks. Two calls are equal if the members of their own are, for one requester. */
+/**
+ * A call that may repeat an earlier one. For one requester, two calls are equal if `userId`, `clientId` and the members
+ * that are added here are equal.
+ */
 export type RepeatableCall = ClientKey &
   EqualCall & {
-    /** The session of the agent, or without one its program: only calls of the same one are equal. */
+    /** The agent's session or, if it has none, its program. Only calls of the same agent are equal. */
     readonly agent: string;
     readonly action: string;
     readonly contextId: string | null;
@@ -31,9 +34,9 @@ export type RepeatableCall = ClientKey &
   };
 
 /**
- * What becomes of a call. `new`: it is another run, with this id; null: with one that the relay makes. `attach`: it gets
- * the answer of an earlier equal call, which has this id. `refused`: the earlier one may have run, and the call does not
- * name it. `foreign`: the call names an earlier command that did something else, or that is not known.
+ * The decision about a call. `new`: the call runs with this command id; null: the relay makes an id. `attach`: the call
+ * gets the answer of the earlier equal call with this id. `refused`: the earlier call may have run, and the new call
+ * does not name it. `foreign`: the earlier command that the call names is unknown or did something else.
  */
 export type RepeatDecision =
   | {
@@ -47,26 +50,26 @@ export type RepeatDecision =
   | { readonly kind: 'foreign' };
 
 /**
- * A decision, during which no equal call of this process is decided. `leave`: lets the next one be. Call it once it is
- * known whether the command was admitted.
+ * A decision. Until `leave` is called, this process decides about no equal call. Call `leave` as soon as it is known
+ * whether the command was admitted.
  */
 export type Entered = { readonly decision: RepeatDecision; leave(admitted: boolean): Promise<void> };
 
 /**
- * Numbers are counted up within a span of time, and begin anew with the next span. So the latest call is found by
- * looking up the first number of each span, although the ids of early ones are forgotten.
+ * Each span of time has its own range of numbers, counted up from the first. So a look-up of the first number of each
+ * span finds the latest calls, even if the records of earlier spans are gone. In milliseconds.
  */
 const SPAN_MS = 600_000;
 const NUMBERS_PER_SPAN = 65_536;
-/** How many spans before the present one are looked at: an hour, the default of the idempotency window. */
+/** How many earlier spans are searched: those of one hour, which is the default of the idempotency window. */
 const SPANS_BACK = 6;
-/** The most calls of a span that are looked at: the latest ones. */
+/** The most calls of one span that are read: the latest ones. */
 const LOOK_BACK = 256;
 /** The most records that are read at once. */
 const READ_AT_ONCE = 64;
 /** The most series that a process remembers. */
 const SERIES = 10_000;
-/** How often a decision is made again, because another node decided about the same earlier call. */
+/** How often a decision is repeated if another node decides about the same earlier call at the same time. */
 const ATTEMPTS = 20;
 
 export type Repeats = ReturnType<typeof createRepeats>;
@@ -74,12 +77,16 @@ export type Repeats = ReturnType<typeof createRepeats>;
 export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recorder'>, questions: NodeQuestions) {
   const { backend, clock, crypto } = deps;
   const owed = new OwedAnswers({ deps, recorder, questions });
-  // A span is short enough for the first id of it and of the span before to be remembered while the span lasts.
+  // A span lasts at most a third of the idempotency window. So the first id of this span and of the one before are
+  // remembered while this span lasts.
   const spanMs = Math.min(SPAN_MS, Math.floor(backend.commands.windowMs / 3));
   const finder = new Finder(backend.commands, { spanMs, ttl: { ms: spanMs, clock } });
   const turns = new Turns();
 
-  /** Decides about a call. Null: another node decided about the same earlier call, so this must be done again. */
+  /**
+   * Decides about a call. Returns null if another node has taken the answer of the same earlier call at the same time;
+   * then the caller must decide again.
+   */
   const decide = async (
     call: RepeatableCall,
     { series, answer }: { readonly series: CallSeries; readonly answer: OwedAnswer },
@@ -104,14 +111,17 @@ export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recor
     return { decision: { kind: 'attach', commandId: earlier.commandId, earlier }, repeats: null };
   };
 
-  /** Makes a request owe the answer of an earlier call. False: another one does. */
+  /** Moves the answer of an earlier call to this request. Returns false if another request got it first. */
   const takeOver = async ({ command }: EarlierCall, { token }: OwedAnswer): Promise<boolean> => {
     if (command?.owedBy === undefined) return false;
     const settled = await recorder.settle(command, { kind: 'owed', by: token, instead: command.owedBy });
     return settled.kind !== 'unknown' && settled.command.owedBy === token;
   };
 
-  /** Records that a call names an earlier one. Without the record, the earlier one must be named again. Never rejects. */
+  /**
+   * Records that a new call named this earlier one. Without this record, the next call must name the earlier call
+   * again. Never rejects.
+   */
   const repeated = async (key: CommandKey): Promise<void> => {
     try {
       await recorder.settle(key, { kind: 'repeated' });
@@ -121,18 +131,22 @@ export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recor
   };
 
   return {
-    /** Notes a request of an agent that calls an action. `cancel` is called if the agent cancels it. */
+    /**
+     * Registers the running request of an agent that invokes an action. `cancel` is called if the agent cancels the
+     * request.
+     */
     begin: (requester: Requester, name: Omit<RequestName, 'subject'>, cancel: () => void): OwedAnswer =>
       owed.begin({ ...name, subject: subjectOf(requireScope(requester, 'invoke')) }, cancel),
     /**
-     * Cancels the request that an agent names. Without a session it does so only if one running request alone has this
-     * name. Returns whether it did.
+     * Cancels the running request that an agent names, and returns whether it did. If the agent has no session and
+     * several running requests have this name, none is cancelled.
      */
     cancel: (requester: Requester, name: Omit<RequestName, 'subject'>): Promise<boolean> =>
       owed.cancel({ ...name, subject: subjectOf(requireScope(requester, 'invoke')) }),
     /**
-     * Decides what becomes of a call, by the records of earlier equal calls. With `attach` the request owes its answer
-     * from now on. Throws as `invoke` does if the requester may not call the client.
+     * Decides about a call by the records of earlier equal calls. If the decision is `attach`, the earlier call's
+     * answer is owed to this request from now on. Throws the errors of `invoke` if the requester may not call the
+     * client.
      */
     async enter(requester: Requester, call: RepeatableCall, answer: OwedAnswer): Promise<Entered> {
       const caller = requireScope(requester, 'invoke');
@@ -160,7 +174,7 @@ export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recor
         throw error;
       }
     },
-    /** Records that an answer told the end of a command, whole, to a caller who did not make the call. */
+    /** Records that a caller received the whole answer about a command that another call had made. */
     async answered(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<void> {
       const caller = requireScope(requester, 'invoke');
       await recorder.settle({ userId: ownUser(caller, userId), clientId, commandId }, { kind: 'answered', by: null });
@@ -168,11 +182,13 @@ export function createRepeats({ deps, recorder }: Pick<WaitDeps, 'deps' | 'recor
   };
 }
 
-/** Lets the calls of one series be decided one after another. */
+/** A lock for each series of equal calls: their decisions are made one after another. */
 class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Resolves when it is the caller's turn, with a function that ends the turn. It may be called again. */
+  /**
+   * Waits for the lock of a series. Resolves with the function that releases it, which may be called more than once.
+   */
   async take(name: string): Promise<() => void> {
     const before = this.#last.get(name);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -185,18 +201,18 @@ class Turns {
   }
 }
 
-/** The ids of equal calls of one agent, which differ in their numbers. */
+/** The command ids of one agent's equal calls. They differ only in their numbers. */
 type CallSeries = {
-  /** Tells the series from all others. */
+  /** The name of the series, which no other series has. */
   readonly name: string;
   readonly prefix: string;
   id(number: number): string;
   keyOf(commandId: string): CommandKey;
-  /** Whether a command asked for the same, of whichever agent. */
+  /** Whether a command asked for the same as this series, by any agent. */
   has(commandId: string): boolean;
 };
 
-/** The characters of the digest of an agent in an id. */
+/** How many characters of the agent's digest a command id contains. */
 const AGENT_CHARS = 11;
 
 function seriesOf(digests: { readonly asked: string; readonly agent: string }, client: ClientKey): CallSeries {
@@ -211,19 +227,28 @@ function seriesOf(digests: { readonly asked: string; readonly agent: string }, c
   };
 }
 
-/** Params of up to DIGEST_BYTES are compared by meaning, larger ones by their text, as for ids that callers choose. */
+/**
+ * Returns the text that equal calls have in common. Params of up to DIGEST_BYTES are compared by meaning, larger ones
+ * by their text. The same rule holds for command ids that callers choose.
+ */
 function askedText(subject: string, { clientId, action, contextId, params }: RepeatableCall): string {
   const text = params ?? '{}';
   const compared = params === null || longerThan(params, DIGEST_BYTES) ? text : canonicalText(params);
   return `${JSON.stringify([subject, action, clientId, contextId])}${compared}`;
 }
 
-// Finds the calls of a series.
+// Finds the earlier calls of a series.
 
-/** The calls of a series by which a new one is judged, in the order of their numbers, and the number of that one. */
+/**
+ * `found`: the earlier calls that matter for the decision, in the order of their numbers. `next`: the number for the
+ * new call.
+ */
 type FoundCalls = { readonly found: readonly EarlierCall[]; readonly next: number };
 type Numbered = { readonly number: number; readonly earlier: EarlierCall };
-/** What a process remembers of a series: each number from the first of the span before, below `next`, is settled or open. */
+/**
+ * What this process remembers of a series at time `span`. `next`: the next free number. `open`: the numbers below
+ * `next` whose calls may still matter for a decision.
+ */
 type Remembered = { readonly span: number; readonly next: number; readonly open: readonly number[] };
 
 class Finder {
@@ -250,7 +275,7 @@ class Finder {
     return { found: open.map(({ earlier }) => earlier), next };
   }
 
-  /** Reads the calls that were open when they were last read, and those that came since. */
+  /** Reads the calls that were open at the last reading, and those that were made since. */
   async #readOn(series: CallSeries, { open, next }: Remembered): Promise<{ calls: Numbered[]; next: number }> {
     const calls = await this.#read(series, [...open, next]);
     if (calls.at(-1)?.number !== next) return { calls, next };
@@ -259,7 +284,10 @@ class Finder {
     return { calls: [...calls, ...newer], next: last + 1 };
   }
 
-  /** Reads the calls of the last hour. The span after the present one counts too, because clocks may be set back. */
+  /**
+   * Reads the calls of the last hour. The next span is searched too, because a clock that was ahead may have been set
+   * back.
+   */
   async #readAll(series: CallSeries, present: number): Promise<{ calls: Numbered[]; next: number }> {
     const firsts = Array.from({ length: SPANS_BACK + 2 }, (_, i) => firstOf(present - SPANS_BACK + i));
     const begun = await this.#read(series, firsts);
@@ -273,7 +301,7 @@ class Finder {
     return { calls, next };
   }
 
-  /** Finds the last of consecutive numbers with few look-ups: in steps that double, and then by halves. */
+  /** Finds the last of consecutive numbers with few look-ups: first in steps that double, then by bisection. */
   async #lastFrom(series: CallSeries, first: number): Promise<number> {
     const isKnown = async (number: number): Promise<boolean> => (await this.#read(series, [number])).length > 0;
     let last = first;
@@ -295,7 +323,7 @@ class Finder {
     );
   }
 
-  /** Reads the calls with these numbers. Those that are not known are left out. */
+  /** Reads the calls with these numbers. The result leaves out numbers that no call has. */
   async #read(series: CallSeries, numbers: readonly number[]): Promise<Numbered[]> {
     const calls: Numbered[] = [];
     for (let at = 0; at < numbers.length; at += READ_AT_ONCE) {

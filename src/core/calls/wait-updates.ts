@@ -1,24 +1,28 @@
-/** Sends a caller the stages that its command reaches, and the progress that the client reports. */
+/** Reports to a waiting caller each stage that its command reaches, and the client's progress. */
 import { isTerminal, type Command } from '../commands/command.ts';
 import type { Deps } from '../deps.ts';
 import { commandKeyText, type CommandKey } from '../ids.ts';
 import { thenDo } from '../maybe-promise.ts';
 import type { CallerSide, OnStage, ReportedProgress } from './call.ts';
 
-/** The most reports of progress that are kept until the wait begins. Further ones count as missed. */
+/**
+ * The most reports of progress that are buffered until the wait begins. Further reports are dropped and count as
+ * missed.
+ */
 const EARLY_REPORTS = 100;
 
 export type Updates = {
-  /** Begins to call the caller's functions, with the command as it is now. */
+  /** Begins to call the caller's functions. `command`: the command as it is now. */
   begin(command: Command): void;
-  /** Idempotent. */
+  /** Stops calling the caller's functions. Idempotent. */
   stop(): void;
 };
 
 /**
- * Subscribes to the changes of a command. After `begin`, it calls `onStage` with the present stage of the live command
- * and with each later one except the end, and `onProgress` with each report of progress, earlier ones included. It
- * subscribes before it reads, so that it misses no change. If a read fails, it skips that stage.
+ * Subscribes to the changes of a command. After `begin`, it calls `onStage` with the present stage and with each later
+ * one except the last, which the answer itself reports. It calls `onProgress` with each report of progress, including
+ * those that came before `begin`. It subscribes before it reads the record, so it misses no change. If a read fails, it
+ * skips that stage.
  */
 export function createUpdates(deps: Deps, key: CommandKey, { onStage, onProgress }: CallerSide): Updates {
   const { commandId } = key;
@@ -27,7 +31,7 @@ export function createUpdates(deps: Deps, key: CommandKey, { onStage, onProgress
   let lastNumber = 0;
   const report = (progress: ReportedProgress): void => {
     const { number } = progress;
-    // Nodes and stores may change the order. A report that comes after a later one counts as missed.
+    // Reports may arrive out of order. A report that arrives after a later one is dropped and counts as missed.
     if (number !== null && number <= lastNumber) return;
     lastNumber = number ?? lastNumber;
     onProgress?.(progress);

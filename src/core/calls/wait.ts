@@ -1,4 +1,4 @@
-/** One caller's wait on a command, from the admission to the answer. */
+/** One caller's wait on a command, from before the admission to the answer. */
 import type { CommandRecorder } from '../commands/command-recorder.ts';
 import { endedByMark, isTerminal, type Command, type CommandCaller } from '../commands/command.ts';
 import type { Reply, WaitFor } from '../commands/waiter.ts';
@@ -17,26 +17,23 @@ export type WaitDeps = NodeWaits & { readonly recorder: CommandRecorder };
 
 type NewWait = {
   readonly waitFor: WaitFor;
-  /** The caller's own budget in milliseconds; null: as long as the command lives. */
+  /** The caller's own budget in milliseconds; null if the caller waits as long as the command lives. */
   readonly withinMs: number | null;
   readonly holdings: Holdings;
-  /** The waiting caller, as the wait's record names it. */
+  /** The waiting caller, as the waiter's record names it. */
   readonly recordedAs: CommandCaller;
   readonly caller: CallerSide;
 };
 
-/**
- * How long after a deadline the reply of the settled command may take, in milliseconds. Then the record is read
- * instead.
- */
+/** How long to wait for the reply after the deadline, in milliseconds. After that, the record is read instead. */
 const REPLY_GRACE_MS = 1_000;
 const ONCE = { once: true } as const;
 
 /**
- * One caller's wait. It ends with the reply, at the end of the caller's own budget, when the caller hangs up, or at the
- * command's deadline, whichever comes first. Each of these removes the waiter. Only the command's deadlines touch the
- * command: at the connect deadline and at the deadline it is settled. The object exists from before the store is asked
- * until the caller is answered.
+ * One caller's wait. It ends with the first of these: the reply, the end of the caller's own budget, the caller's
+ * hang-up, or the command's deadline. Each of them removes the waiter. At its connect deadline and at its deadline the
+ * command is ended too; the other ends of a wait leave the command alone. The object exists from before the store is
+ * asked until the caller is answered.
  */
 export class Wait {
   readonly rpcId: string;
@@ -49,19 +46,22 @@ export class Wait {
   readonly #caller: CallerSide;
   /** The command that is waited for; null until `begin`. */
   #command: Command | null = null;
-  /** When the wait began, in epoch milliseconds. It stays the same if the wait is registered again. */
+  /** When the wait began, in epoch milliseconds. Registering the wait again does not change it. */
   #since = 0;
   #until: number | null = null;
   #reply: Reply | null = null;
   #resolve: ((invocation: Invocation | Promise<Invocation>) => void) | null = null;
   #isRecorded = false;
-  /** Cancels the timer of the deadline, or after the deadline the timer of the grace period. */
+  /** Cancels the timer of the deadline or, after the deadline, the timer of the grace period. */
   #cancelDeadline: Cancel | null = null;
   #cancelConnect: Cancel | null = null;
   #cancelBudget: Cancel | null = null;
   #updates: Updates | null = null;
 
-  /** Registers the wait, so that no reply can come too early. The caller must have checked that there is room. */
+  /**
+   * Registers the wait with the correlator, so that no reply arrives too early. Before the call, check that the share
+   * `waits` has room.
+   */
   constructor(parts: WaitDeps, { waitFor, withinMs, holdings, recordedAs, caller }: NewWait) {
     this.rpcId = parts.deps.crypto.randomId();
     this.waitFor = waitFor;
@@ -73,7 +73,7 @@ export class Wait {
     parts.correlator.add(this);
   }
 
-  /** The wait as it is registered in the store; null until it is registered. */
+  /** The wait as the store has it; null until the store has registered it. */
   get known(): KnownWait | null {
     const { rpcId, waitFor } = this;
     if (!this.#command) return null;
@@ -89,8 +89,8 @@ export class Wait {
   }
 
   /**
-   * If the caller requests progress, subscribes to a command before its admission, and resolves when the reports of
-   * other nodes arrive. So no report is missed because it was made before the subscription.
+   * If the caller requests progress, subscribes to the command's progress. Call it before the admission, so that no
+   * report is missed. Resolves when reports of other nodes can arrive.
    */
   listen(key: CommandKey): MaybePromise<void> {
     if (!this.#caller.onProgress) return;
@@ -99,7 +99,7 @@ export class Wait {
     return deps.backend.bus.confirmed(key);
   }
 
-  /** Begins to wait, after the store has registered the waiter. Call it once. */
+  /** Begins to wait. Call it once, after the store has registered the waiter. */
   begin(command: Command): Promise<Invocation> {
     this.#command = command;
     this.found();
@@ -112,22 +112,26 @@ export class Wait {
     });
   }
 
-  /** The store has the command now. Once that is recorded, a store that does not know it has lost it. */
+  /** Notes that the store has the command. If the store does not know the command later, it has lost the command. */
   found(): void {
     const { backend } = this.#parts.deps;
     if (backend.onRecord) backend.onRecord(() => void (this.#isRecorded = true));
     else this.#isRecorded = true;
   }
 
-  /** Refuses to answer, because the command was never recorded. */
+  /** Answers with an error, because the command was never recorded. */
   refuse(): void {
     this.#end()?.(Promise.reject(neverRecorded()));
   }
 
-  /** Called at most once. The reply may come before the store has answered that the waiter is registered. */
+  /**
+   * Answers with the reply. Called at most once. The reply may arrive before the store has confirmed that it registered
+   * the waiter.
+   */
   resolve(reply: Reply): void {
     if (!this.#command) this.#reply = reply;
-    // A store may answer the last report and the end in one turn, and the reply then comes before that report.
+    // A store may deliver the end of a command before its last report of progress, in one turn of the event loop. So
+    // the answer waits for the end of the turn.
     else if (this.#caller.onProgress) this.#parts.deps.loop.atTurnEnd(() => this.#answer(reply));
     else this.#answer(reply);
   }
@@ -157,8 +161,8 @@ export class Wait {
   }
 
   /**
-   * Settles the command at its connect deadline or its deadline. The reply follows. If this node is gone by then, the
-   * reconciliation of another node settles the command.
+   * Ends the command at its connect deadline or its deadline. The reply follows. If this node is gone by then, another
+   * node's reconciliation ends the command.
    */
   #expire(command: Command): void {
     const { recorder, deps } = this.#parts;
@@ -182,7 +186,7 @@ export class Wait {
     if (command) this.#end()?.(this.#giveUp(command));
   };
 
-  /** Stops watching, and returns the function that answers the caller; null: the wait was over already. */
+  /** Stops the timers, and returns the function that answers the caller. Returns null if the wait had already ended. */
   #end(): ((invocation: Invocation | Promise<Invocation>) => void) | null {
     const resolve = this.#resolve;
     if (!resolve) return null;
@@ -195,7 +199,7 @@ export class Wait {
     return resolve;
   }
 
-  /** Removes the waiter, and answers with the record as it is now. */
+  /** Removes the waiter, and answers with the command's present record. */
   async #giveUp(command: Command): Promise<Invocation> {
     const { rpcId } = this;
     const isRecorded = this.#isRecorded;
@@ -223,8 +227,8 @@ export async function readPresent(
 }
 
 /**
- * Returns the refusal of a wait for a command that the store did not record, because another process decides about its
- * user now. Nothing was acknowledged, and an equal call with the same id is admitted.
+ * Returns the error for a command that the store did not record, because another process decides about its user now.
+ * Nothing was acknowledged, so a new call with the same id is admitted.
  */
 function neverRecorded(): CallboardError {
   return new CallboardError('store_unavailable', 'The store has not recorded the command.', { retryAfterMs: 1_000 });

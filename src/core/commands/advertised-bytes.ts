@@ -1,4 +1,7 @@
-/** Counts the bytes that each connected client advertises and reports, and refuses more than its user may hold. */
+/**
+ * Counts the bytes that each connected client advertises and reports, and refuses advertisements and reports beyond its
+ * user's share.
+ */
 import { ByClient } from '../collections.ts';
 import type { ConnectResult } from '../connections/connection-store.ts';
 import type { ActionAdvertisement } from '../connections/connection.ts';
@@ -12,36 +15,37 @@ import type { HelloRequest } from './client-link.ts';
 
 type Parts = { readonly shares: Shares; readonly clock: Clock };
 
-/** What the relay holds for one client besides its link. */
+/** The bytes that are counted for one client. */
 type Advertiser = {
   readonly holdings: Holdings;
-  /** The number of bytes of the metadata and the actions that the client last sent. */
+  /** The size in bytes of the metadata and the actions that the client last sent. */
   metadata: number;
   actions: number;
-  /** What the client reported; null before its first report. */
+  /** The sizes of the contexts and windows that the client reported; null before its first report. */
   rows: ReportedRows | null;
-  /** The number of open links on this node. It is two for a moment when one link replaces the other. */
+  /** The number of the client's open links on this node. It is two for a moment while one link replaces another. */
   links: number;
   closedAt: number;
 };
 
 /**
- * Accounts for the share `advertised_bytes`: metadata and actions of clients, and the contexts and windows that they
- * report. `open`, `advertise` and `report` throw `share_exceeded` or `store_full` before they ask the store, and count
- * only what the store accepted. The bytes of a client are counted until FORGET_MS after its last link on this node has closed. A
- * new hello replaces the metadata and the actions; a hello of another instance also removes the contexts and windows.
+ * Accounts for the share `advertised_bytes`: the metadata and actions of clients, and the contexts and windows that
+ * they report. `open`, `advertise` and `report` claim the bytes before they call the store, throw `share_exceeded` or
+ * `store_full` if there is no room, and count only what the store accepted. A new hello replaces the counted metadata
+ * and actions; a hello of another instance also removes the contexts and windows. The bytes of a client are counted
+ * until FORGET_MS after its last link on this node has closed.
  */
 export class Advertised {
   readonly #parts: Parts;
   readonly #advertisers = new ByClient<Advertiser>();
-  /** The clients without a link, in the order in which they lost it. */
+  /** The clients without a link, in the order in which they lost their last link. */
   readonly #closed = new Map<Advertiser, ClientKey>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  /** Registers a link. Each call that resolves must be followed by one call of `closed`. */
+  /** Registers a link. Each call that resolves must be followed by one call of `closed`, after the link has closed. */
   async open(
     client: ClientKey,
     hello: Pick<HelloRequest, 'metadata' | 'actions'>,
@@ -64,7 +68,9 @@ export class Advertised {
     });
   }
 
-  /** Replaces what a link advertises. `act` returns null if it changed nothing. */
+  /**
+   * Replaces the actions that a client advertises. `act` calls the store; it returns null if the store changed nothing.
+   */
   async advertise<T>(
     client: ClientKey,
     actions: readonly ActionAdvertisement[],
@@ -95,7 +101,7 @@ export class Advertised {
     });
   }
 
-  /** Called when a link of the client has closed. */
+  /** Notes that a link of the client has closed. */
   closed(client: ClientKey): void {
     const advertiser = this.#advertisers.get(client);
     if (!advertiser || --advertiser.links > 0) return;
@@ -118,12 +124,12 @@ function newAdvertiser(holdings: Holdings): Advertiser {
   return { holdings, metadata: 0, actions: 0, rows: null, links: 0, closedAt: 0 };
 }
 
-/** Removes what the client reported. Returns the bytes that it weighed. */
+/** Removes the sizes of a client's contexts and windows, and returns their sum in bytes. */
 function rowsGone({ rows }: Advertiser): number {
   return rows?.clear() ?? 0;
 }
 
-/** Reserves the growth while the store is asked, then lets `counted` count what the store accepted. */
+/** Reserves `growth` bytes while `act` calls the store. Afterwards `counted` counts what the store accepted. */
 async function claimed<T>(
   holdings: Holdings,
   growth: number,
@@ -150,8 +156,8 @@ function count(holdings: Holdings, bytes: number): void {
 // Estimates the bytes that advertisements, contexts and windows hold in memory.
 
 /**
- * The bytes that one context or window takes besides its texts: the object, its index entries and its fixed fields. The
- * number is close to what was measured for a context with empty texts.
+ * The bytes in memory of one context or window without its texts: the object, its index entries and its fixed fields.
+ * Close to what was measured for a context with empty texts.
  */
 const ROW_BYTES = 512;
 const ACTION_BYTES = 128;
@@ -164,10 +170,10 @@ function actionsWeight(actions: readonly ActionAdvertisement[]): number {
   return actions.reduce((sum, action) => sum + ACTION_BYTES + textsOf(action), 0);
 }
 
-/** The change that one report makes, in bytes. Both methods read the rows as they are at the time of the call. */
+/** The change in bytes that one report makes. Both methods compare the report with the rows at the time of the call. */
 type RowsChange = { growth(): number; apply(): number };
 
-/** The weight in bytes of each context and window of one client. It has as many entries as the client has rows. */
+/** The size in bytes of each context and window of one client. Has one entry for each row of the client. */
 class ReportedRows {
   #contexts: Weights | null = null;
   #windows: Weights | null = null;
@@ -183,7 +189,7 @@ class ReportedRows {
     };
   }
 
-  /** Removes all rows. Returns the bytes that they weighed. */
+  /** Removes all rows, and returns the sum of their sizes in bytes. */
   clear(): number {
     const bytes = (this.#contexts?.bytes ?? 0) + (this.#windows?.bytes ?? 0);
     this.#contexts = null;

@@ -1,4 +1,7 @@
-/** How a command's record says what became of its answer: who owes it, and when it was written whole. */
+/**
+ * Records in a command whether a caller received its answer: which request owes the answer, and when it was written
+ * whole.
+ */
 import { OWED_BY_NOBODY, changed, isTerminal, nextTime, type Command } from './command.ts';
 import type { OfAnswer } from './settlement.ts';
 
@@ -8,7 +11,7 @@ export function isOfAnswer<Other extends { readonly kind: string }>(given: Other
   return KINDS.has(given.kind);
 }
 
-/** Returns the record with what a settlement changes in it; the same record if that is nothing. */
+/** Returns the record as a settlement of its answer changes it. If nothing changes, returns the same object. */
 export function settleAnswer(command: Command, settlement: OfAnswer, now: number): Command {
   const { answeredAt, owedBy } = command;
   if (settlement.kind === 'lost') return owedBy === settlement.by ? withoutAnswer(command) : command;

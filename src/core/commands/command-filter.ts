@@ -7,7 +7,7 @@ import { ERROR_CODE_CHARS, USER_GIVEN_CHARS } from '../limits.ts';
 import type { CallerFilter, Outcome } from './command.ts';
 import { COMMAND_ORDERS, type CommandOrder, type DeliveryFilter } from './delivery-inspector.ts';
 
-/** Checks the members of a filter that select callers. */
+/** Checks the members of a filter that select callers. Throws `invalid_argument`. */
 export function callerFilterOf({ caller = null, callerKind = null }: GivenFilter<CallerFilter>): CallerFilter {
   if (caller !== null && !isCallerName(caller)) invalid('caller', `expected 1 to ${USER_GIVEN_CHARS} characters`);
   return { caller, callerKind };
@@ -42,7 +42,10 @@ export function filterOf(query: DeliveryQuery): DeliveryFilter {
   };
 }
 
-/** Returns the text if it may be a command id, the end of one, or a trace id; throws `invalid_argument` otherwise. */
+/**
+ * Returns the text if it can be a command id, the end of a command id, or a trace id. Throws `invalid_argument`
+ * otherwise.
+ */
 export function checkIdOrTrace(text: string): string {
   return text === '' ? invalid('id_or_trace', 'expected at least one character') : trace('id_or_trace', text);
 }
@@ -53,8 +56,8 @@ export function orderOf(given: CommandOrder | null | undefined): CommandOrder {
 }
 
 /**
- * Returns the part of a filter that cursors are bound to. Members that are not given add nothing, so that cursors from
- * older versions, which did not have these members, stay valid.
+ * Returns the part of a filter to which cursors are bound. A member that is not set adds nothing, so cursors stay valid
+ * that older versions made without this member.
  */
 export function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
   const { userId, clientId, stage, outcome, nodeId, admittedAfter, ...others } = filter;
@@ -63,16 +66,16 @@ export function boundTo(filter: DeliveryFilter, order: CommandOrder): object {
   return { userId, clientId, stage, outcome, nodeId, admittedAfter, ...given };
 }
 
-/** The filters of a list of commands, as a requester gives them. A filter that is not given matches every command. */
+/** The filters of a list of commands, as a requester gives them. An absent filter matches every command. */
 export type DeliveryQuery = GivenFilter<Omit<DeliveryFilter, 'labels' | 'seen'>> & {
-  /** The labels that the target's connection must have, each as `key=value`. */
+  /** The labels that the connection of the target must have, each as `key=value`. */
   readonly labels?: readonly string[] | null | undefined;
 };
 
 /** The requested page of commands. The default order is `key`. */
 export type CommandPageArgs = PageArgs & { readonly order?: CommandOrder | null | undefined };
 
-/** Returns each outcome once and sorted, so that subscriptions with the same outcomes share one feed of events. */
+/** Returns the outcomes without duplicates and sorted, so that subscriptions with the same outcomes share one feed. */
 export function checkOutcomes(outcomes: readonly Outcome[]): readonly Outcome[] {
   return outcomes.length === 0 ? invalid('outcomes', 'expected at least one') : [...new Set(outcomes)].sort();
 }

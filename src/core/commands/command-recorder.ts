@@ -1,6 +1,6 @@
 /**
- * Records what happens to commands: reports, ends and deadlines, with the payloads, hints, counters and spans that belong
- * to each.
+ * Records the reports, ends and deadlines of commands in the store, with their payloads, and updates hints, counters
+ * and spans.
  */
 import { BoundedMap } from '../collections.ts';
 import type { Deps } from '../deps.ts';
@@ -17,20 +17,23 @@ import { recordLateResult } from './dispatch-spans.ts';
 import type { End, FinishResult, Report, ReportResult } from './command-store.ts';
 
 /**
- * Records what happens to commands. `report` and `finish` store a large payload before the row that refers to it. After
- * a change, each act publishes a hint to the watchers of the command and updates the counters.
+ * Records what happens to commands. `report` and `finish` store a large payload before the history row that refers to
+ * it. After each change, a hint goes to the watchers of the command, and the counters are updated.
  */
 export type CommandRecorder = {
   report(key: CommandKey, report: ClientReport): MaybePromise<ReportResult>;
   finish(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<FinishResult>;
   settle(key: CommandKey, settlement: Settlement): Promise<SettleResult>;
-  /** Counts and publishes the end of a command that an act on its client has ended. */
+  /**
+   * Counts and publishes the end of a command. For ends that this recorder did not record, because another act on the
+   * client ended the command.
+   */
   ended(command: Command): void;
-  /** Publishes to the watchers of a command that the command changed. */
+  /** Tells the watchers of a command that it changed. */
   hint(key: CommandKey): void;
 };
 
-/** What a client reports of a command. */
+/** A report of a client about a command. */
 type ClientReport = Omit<Report, 'kept'>;
 
 export function createCommandRecorder(deps: Deps, keeper: PayloadStorage): CommandRecorder {
@@ -60,7 +63,7 @@ export function createCommandRecorder(deps: Deps, keeper: PayloadStorage): Comma
     },
     report(key, report) {
       const { instanceId, kind, payload, number } = report;
-      // Progress may be the first report of a client, which acknowledges the command too.
+      // A client's first report acknowledges the command, and this may be a progress report.
       const before = kind === 'progress' ? clock.now() : Infinity;
       return thenDo(reports.ofReport(key, report), (kept) =>
         thenDo(commands.report(key, { instanceId, kind, payload, kept, number }), (result) => {
@@ -100,28 +103,28 @@ export function createCommandRecorder(deps: Deps, keeper: PayloadStorage): Comma
 }
 
 /**
- * Whether the command was acknowledged at `reportedAt` or later, that is, by this report of progress: the first report
- * of a client acknowledges the command, whatever its kind.
+ * Whether this progress report, made at `reportedAt`, acknowledged the command. A client's first report does, whatever
+ * its kind.
  */
 function isFirstSign({ acknowledgedAt }: Command, reportedAt: number): boolean {
   return acknowledgedAt !== null && acknowledgedAt >= reportedAt;
 }
 
 /**
- * Brings the reports of clients into the form that history keeps. A large payload is stored only if a row will refer to
- * it; otherwise a client could fill the store with unrequested payloads.
+ * Prepares the payloads of reports for history. A large payload is stored only if a history row will refer to it.
+ * Otherwise a client could fill the store with payloads that nobody requested.
  */
 type StoredReports = {
   ofEnd(key: CommandKey, end: Omit<End, 'kept'>): MaybePromise<StoredPayload>;
-  /** Prepares the payload of a report. Null: the report makes no row. */
+  /** Prepares the payload of a report; null if the report makes no history row. */
   ofReport(key: CommandKey, report: ClientReport): MaybePromise<StoredPayload | null>;
-  /** Forgets when large progress of this command was last stored. Called when the command has ended. */
+  /** Forgets when the last large progress report of this command was stored. Call it when the command has ended. */
   forget(key: CommandKey): void;
 };
 
 /**
- * The most commands for which the time of the last large progress report is remembered. A command that is forgotten
- * early may have more than one such row a second.
+ * The most commands for which the last large progress report is remembered. If a command is forgotten early, more than
+ * one such report a second may be stored for it.
  */
 const REMEMBERED = 10_000;
 
@@ -154,8 +157,8 @@ function createStoredReports({ backend, clock }: Deps, keeper: PayloadStorage): 
 }
 
 /**
- * Predicts whether `CommandStore.finish` will write a row: a repeated end is counted and makes no row, and of late ends
- * only the first few make one.
+ * Predicts whether `CommandStore.finish` will write a history row. A repeated end makes none, and only the first few
+ * late ends make one.
  */
 function makesRow({ sightings, commandId }: Command, end: Omit<End, 'kept'>): boolean {
   const messageId = endMessageId(commandId, end);

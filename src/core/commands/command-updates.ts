@@ -1,4 +1,4 @@
-/** Watches one command: its changes, and the progress that its client reports. */
+/** Watches one command: emits each change of its record, and the progress that its client reports. */
 import { seesAction, type Sight } from '../auth/sight.ts';
 import type { CommandHint } from '../backend.ts';
 import type { Deps } from '../deps.ts';
@@ -10,26 +10,29 @@ import type { Cancel } from '../ports.ts';
 import type { Holdings } from '../shares/shares.ts';
 import { isTerminal, type Command } from './command.ts';
 
-/** The interval at which a watched command is read again, in milliseconds, because hints may be lost in shared mode. */
+/**
+ * How often a watched command is read again, in milliseconds. In shared mode hints may get lost, so reading on hints
+ * alone is not enough.
+ */
 const REREAD_MS = 1_000;
 
 export type CommandUpdate = {
   readonly command: Command;
   readonly progress: JsonText | null;
-  /** The number that the client gave the report of progress; null if it gave none, and without progress. */
+  /** The number of the progress report; null if the client did not number it, or if this update has no progress. */
   readonly number: number | null;
   readonly at: number;
 };
 
-/** How long a subscription waits for the admission of its command, and in whose share the wait counts. */
+/** How long a subscription waits for its command to be admitted. The wait counts in the share of `holdings`. */
 type AwaitedAdmission = { readonly withinMs: number; readonly holdings: Holdings };
 
 /**
- * Watches a command. Subscribes before it reads, so that no change is missed. Emits each version that it reads once,
- * and progress as it arrives, in the order of its numbers. An update that says that the command ended has no progress:
- * if the command has ended when its progress is read, the progress comes with the state that was emitted last, and the
- * hint of the end follows. `key` is null for a command that the requester may not know of. A command that the sight
- * does not have fails as one that does not exist.
+ * Watches a command. It subscribes before it reads, so it misses no change. It emits each version that it reads once,
+ * and progress as it arrives, in the order of its numbers. An update with the end of the command has no progress: if
+ * the command ended before a report of progress could be emitted, the progress is emitted with the last live record,
+ * and the end follows. `key` is null if the requester must not learn whether the command exists. If `sight` does not
+ * include the command's action, the feed fails with `not_found`.
  */
 export function watch(
   deps: Deps,
@@ -64,7 +67,7 @@ export function watch(
       if (now) say(now, reported);
       else if (latest || !awaited) feed.end();
     });
-    // While a shared store is unavailable there is nothing to emit. The next read catches up.
+    // While a shared store is unavailable, nothing is emitted. The next read makes up for it.
     last = turn.catch((error: unknown) => {
       if (!backend.capabilities.shared || !isStoreUnavailable(error)) feed.fail(error);
     });
@@ -98,7 +101,8 @@ export function watch(
 }
 
 /**
- * Counts the wait for an admission in the share `waits` until it is stopped. Calls `expired` when it takes too long.
+ * Counts the wait for an admission in the share `waits`, until the returned function is called. Calls `expired` if the
+ * wait takes longer than `withinMs`.
  */
 function startWaiting({ clock }: Deps, { withinMs, holdings }: AwaitedAdmission, expired: () => void): Cancel {
   holdings.claim('waits', 1);

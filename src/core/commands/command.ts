@@ -1,4 +1,4 @@
-/** A command: its record, its stages, its outcome, and the mark that is left of it after its end. */
+/** A command: its record, its stages, its outcome, and the mark that remains when the record is removed. */
 import type { WireExecution, WireOutcome, WireStage } from '../../protocol/codes.ts';
 import type { CallerLabel } from '../auth/caller-label.ts';
 import type { AdminPrincipal, TokenIdentity } from '../auth/principal.ts';
@@ -13,15 +13,15 @@ import { END_MESSAGES } from './end-messages.ts';
 export type Stage = WireStage;
 export type ProvenStage = Exclude<Stage, 'terminal'>;
 /**
- * How a command ended. `outcome_unknown`: the command may have run and nothing more is known; see `lastProvenStage`.
+ * How a command ended. `outcome_unknown`: the command may have run, and the relay does not know how it ended;
+ * `lastProvenStage` says how far it certainly came.
  */
 export type Outcome = WireOutcome;
-/** What is proven about execution in the client. It proves nothing about effects outside the client. */
+/** What is proven about the execution in the client. It says nothing about effects outside the client. */
 export type ExecutionEvidence = WireExecution;
 
 /**
- * The first evidence of an end that was reported after the command had ended, or by an instance that the command was
- * not bound to.
+ * The first end that was reported too late: after the command had ended, or by an instance to which it was not bound.
  */
 export type LateEvidence = {
   readonly at: number;
@@ -31,26 +31,26 @@ export type LateEvidence = {
 };
 
 /**
- * Who invoked a command. `name`: an administrator's name, a user's id, or the id of the grant through which a viewer of
- * a site invoked it. It stays the same when the requester's token is renewed.
+ * Who invoked a command. `name`: an administrator's name, a user's id, or the id of the grant of a site's viewer. It
+ * stays the same when the caller's token is renewed.
  */
 export type CommandCaller = {
   readonly kind: 'admin' | 'user' | 'grant';
   readonly name: string;
-  /** The program that called in this requester's name. Absent: the call named none. */
+  /** The program that made the call in the caller's name. Absent if the call named none. */
   readonly label?: CallerLabel;
   /**
-   * The token of the call that admitted the command, for revocations alone: no interface shows it. Absent: a configured
-   * token, a grant, or a store that does not keep it.
+   * The token of the call that admitted the command. Only revocations use it, and no interface shows it. Absent for a
+   * configured token, for a grant, or if the store does not store it.
    */
   readonly token?: TokenIdentity;
 };
 
-/** Selects callers. A caller must match every member that is not null. */
+/** A filter for callers. A caller must match every member that is not null. */
 export type CallerFilter = {
-  /** The name of the caller, or that of its label. */
+  /** The caller's name, or the name in its label. */
   readonly caller: string | null;
-  /** The kind of the caller, or that of its label. */
+  /** The caller's kind, or the kind of its label. */
   readonly callerKind: CommandCaller['kind'] | CallerLabel['kind'] | null;
 };
 
@@ -71,8 +71,8 @@ export type Command = CommandKey &
     readonly action: string;
     readonly scopeId: string;
     /**
-     * SHA-256 of what the invocation asks for; NO_DIGEST if the relay made the id. The same id with another digest is a
-     * conflict.
+     * The SHA-256 of what the invocation asks for; NO_DIGEST if the relay made the id. A second invocation with the
+     * same id and another digest is a conflict.
      */
     readonly digest: string;
     readonly stage: Stage;
@@ -80,22 +80,22 @@ export type Command = CommandKey &
     readonly outcome: Outcome | null;
     readonly execution: ExecutionEvidence;
     readonly error: TerminalError | null;
-    /** Why the command ended in this way, for the operator: the code of the error, or who cancelled it. */
+    /** For the operator, why the command ended in this way: the error code, or who cancelled it. */
     readonly reason: string | null;
     /**
-     * The number of dispatches that were begun: 0 or 1, and one more for each time that the client said that the command
-     * had never arrived, and it was written to the client's next link.
+     * How many dispatches were begun: 0 or 1, plus one for each time that the command was written again on the client's
+     * next link because the client had not received it.
      */
     readonly attempts: number;
-    /** The instance that the caller named; null for any. */
+    /** The instance that the caller named; null if any instance may run the command. */
     readonly namedInstanceId: string | null;
-    /** The context of the client that the caller named. Absent: the caller named none. */
+    /** The context of the client that the caller named. Absent if the caller named none. */
     readonly contextId?: string;
-    /** What kind of program the client was when the command was admitted; null if it was not connected then. */
+    /** What kind of program the client was when the command was admitted; null if the client was not connected. */
     readonly clientType: ClientType | null;
-    /** The instance that was connected when the command was admitted or queued. */
+    /** The instance that was connected when the command was admitted or, if none was, when it was queued. */
     readonly expectedInstanceId: string | null;
-    /** The instance that the command was written to. Only reports of this instance count. */
+    /** The instance to which the command was written. Reports from other instances do not count. */
     readonly boundInstanceId: string | null;
     /** The node of the target's connection. */
     readonly nodeId: string | null;
@@ -103,8 +103,9 @@ export type Command = CommandKey &
     /** Who admitted the command. A later invocation of the same id does not change it. */
     readonly caller: CommandCaller;
     /**
-     * The span of the call that admitted the command, as the text of a `traceparent`, or DECLINED if a sampler declined
-     * it. Null if the node that admitted it does not trace. Later spans of the command are its children, on any node.
+     * The span of the call that admitted the command, in the form of a `traceparent` header; DECLINED if a sampler
+     * declined the span. Null if the admitting node does not trace. All later spans of the command, on any node, are
+     * children of this span.
      */
     readonly callSpan: string | null;
     readonly admittedAt: number;
@@ -113,40 +114,42 @@ export type Command = CommandKey &
     readonly acknowledgedAt: number | null;
     readonly terminalAt: number | null;
     readonly cancelRequestedAt: number | null;
-    /** Until when the command may wait for its client to connect. It counts only until the command is first queued. */
+    /** Until when the command may wait for its client to connect. No longer relevant once the command was queued. */
     readonly connectDeadline: number;
     readonly deadline: number;
     readonly lateResults: number;
     readonly firstLate: LateEvidence | null;
-    /** Whether the command ended with a result that is no longer retained. */
+    /** Whether the command had a result that is no longer retained. */
     readonly resultExpired: boolean;
     /**
-     * When the answer of the ended command was written whole to a caller that repeats calls: one of the MCP bridge; after
-     * an unknown outcome, when a later call named the command. Absent: it was not, or is not known to be.
+     * When the whole answer was written to an agent, for calls through MCP. After an unknown outcome: when a later call
+     * named this command. Absent if this has not happened, or if it is not known.
      */
     readonly answeredAt?: number;
     /**
-     * The request that owes such a caller the end of the command, as `OwedAnswers` names it; OWED_BY_NOBODY if its answer
-     * was lost. Absent: no such caller made the call, or a second run does no harm.
+     * The token of the agent's request that must get the answer (see `OwedAnswers`); OWED_BY_NOBODY if the answer was
+     * lost. Absent if no agent made the call, or if running it twice does no harm.
      */
     readonly owedBy?: string;
     /**
-     * The ends that a client reported, each with how many times it was received. An end is received again, for example,
-     * when a client sends its result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
+     * The ends that the client reported, each with the number of times it arrived. For example, a client sends its
+     * result again after a reconnect. At most SIGHTINGS_PER_COMMAND entries.
      */
     readonly sightings: readonly Sighting[];
   };
 
-/** What `owedBy` says of a command whose answer was lost. */
+/** The value of `owedBy` if the answer was lost. */
 export const OWED_BY_NOBODY = '-';
 
 /**
- * The digest of an invocation whose caller chose no id. Only the relay knows the new id, so there is nothing to
- * compare. No real digest equals it, so another invocation with such an id is a conflict.
+ * The digest if the relay made the command id: no caller knew the id before, so there is nothing to compare. It equals
+ * no real digest, so another invocation with this id is a conflict.
  */
 export const NO_DIGEST = '';
 
-/** How often the relay received one message id. It says nothing about how often the client executed the command. */
+/**
+ * How often the relay received a message with this id. It says nothing about how often the client executed the command.
+ */
 export type Sighting = {
   readonly messageId: string;
   readonly firstSeenAt: number;
@@ -155,26 +158,26 @@ export type Sighting = {
 };
 
 /**
- * What the relay keeps of an ended command after its record is gone: enough to answer a repeated id for the rest of the
- * idempotency window.
+ * What the relay retains of an ended command after it removed the record: enough to answer a repeated id for the rest
+ * of the idempotency window.
  */
 export type CommandMark = {
   readonly outcome: Outcome;
   readonly execution: ExecutionEvidence;
-  /** The code of the error that the command ended with; null if there was none. The error's message is not kept. */
+  /** The error code of the command; null if it ended without an error. The error's message is not retained. */
   readonly errorCode: Code | null;
   /** When the command ended, in epoch milliseconds. */
   readonly endedAt: number;
-  /** Whether the command ended with a result that is no longer retained. */
+  /** Whether the command had a result that is no longer retained. */
   readonly resultExpired: boolean;
 };
 
-/** Returns the error that a mark names. The message is the standard message of its code. */
+/** Returns the error of a mark, with the standard message of its code. */
 export function errorOfMark({ errorCode }: CommandMark): TerminalError | null {
   return errorCode === null ? null : { code: errorCode, message: END_MESSAGES[errorCode] ?? errorCode };
 }
 
-/** Returns the last known state of a command, with the end that its mark records. */
+/** Returns the last known record of a command, with the end that its mark describes. */
 export function endedByMark(command: Command, mark: CommandMark): Command {
   const { outcome, execution, errorCode, endedAt, resultExpired } = mark;
   const end = { outcome, execution, resultExpired, error: errorOfMark(mark), reason: errorCode, terminalAt: endedAt };
@@ -185,14 +188,14 @@ export function isTerminal(command: Command): boolean {
   return command.stage === 'terminal';
 }
 
-/** Returns how long an ended command took from admission to its end, in milliseconds; null while it is live. */
+/** Returns the time from admission to end, in milliseconds; null while the command is live. */
 export function durationOf({ admittedAt, terminalAt }: Pick<Command, 'admittedAt' | 'terminalAt'>): number | null {
   return terminalAt === null ? null : Math.max(0, terminalAt - admittedAt);
 }
 
 /**
- * Builds the id of the message that carries an end. An end that is sent again has the same id. Uses `join`, because the
- * id is kept and the string of a template literal would keep each of its parts in memory.
+ * Returns the message id of an end. An end that the client sends again has the same id. Uses `join` instead of a
+ * template literal: the id stays in memory, and a template literal's string would keep all its parts in memory too.
  */
 export function endMessageId(
   commandId: string,
@@ -206,10 +209,12 @@ export function isCallOf({ caller }: Command, administrator: AdminPrincipal): bo
   return caller.kind === 'admin' && caller.name === administrator.name;
 }
 
-/** The shortest end of a command's id by which the command is found: what tables and short log lines show of an id. */
+/** The shortest end of a command id that a search accepts. Tables and short log lines show this many characters. */
 const ID_END_CHARS = 8;
 
-/** Whether the text is the command's id, the end of that id with at least ID_END_CHARS characters, or its trace id. */
+/**
+ * Whether the text is the command's id, the last ID_END_CHARS or more characters of the id, or the command's trace id.
+ */
 export function hasIdOrTrace({ commandId, traceId }: Pick<Command, 'commandId' | 'traceId'>, text: string): boolean {
   return commandId === text || traceId === text || (text.length >= ID_END_CHARS && commandId.endsWith(text));
 }
@@ -224,10 +229,10 @@ export function reached(command: Command, stage: Stage): boolean {
   return RANK[command.stage] >= RANK[stage];
 }
 
-/** Why a command may not be written to its client: because of the context that it names. */
+/** Why a command that names a context must not be written to its client. */
 export type ContextRefusal = 'context_gone' | 'context_unsupported';
 
-/** What a new record takes from the invocation, and how long the client has to connect and then to respond. */
+/** The members that a new record takes from the invocation, and how long the client has to connect and to respond. */
 type NewCommand = Pick<
   Command,
   | (
@@ -244,10 +249,10 @@ type NewCommand = Pick<
   | ('traceId' | 'parentSpanId' | 'traceFlags' | 'traceState' | 'callSpan')
 > & { readonly connectWithinMs: number; readonly respondWithinMs: number };
 
-/** The part of a client's link that its commands name. */
+/** The part of a client's link that the records of its commands contain. */
 type BoundTo = { readonly nodeId: string; readonly instanceId: string };
 
-/** Returns the record of a command that is admitted now, queued if its client is bound to a link. */
+/** Returns the record of a command that is admitted now. The command is queued if its client is connected. */
 export function newCommand(request: NewCommand, binding: BoundTo | null, now: number): Command {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId } = request;
   const { clientType, caller, traceId, parentSpanId, traceFlags, traceState, callSpan } = request;
@@ -295,8 +300,8 @@ export function newCommand(request: NewCommand, binding: BoundTo | null, now: nu
 }
 
 /**
- * Returns the record of a command that is dispatched now. Every command is dispatched, and a literal is faster than
- * `changed`.
+ * Returns the record of a command that is dispatched now. Written out as a literal, because it is faster than `changed`
+ * and every command passes here.
  */
 export function dispatched(before: Command, { instanceId }: BoundTo, now: number): Command {
   return {
@@ -312,8 +317,8 @@ export function dispatched(before: Command, { instanceId }: BoundTo, now: number
 }
 
 /**
- * Returns the time of what happens to a command now: never before its last stage. The nodes that record its stages have
- * clocks of their own, which differ by milliseconds, and a clock may be set back.
+ * Returns the time for a change that happens now, but never a time before the command's last stage. Stages may be
+ * recorded by nodes whose clocks differ by milliseconds, and a clock may be set back.
  */
 export function nextTime(before: Command, now: number): number {
   const { terminalAt, acknowledgedAt, dispatchedAt, queuedAt, admittedAt } = before;
@@ -325,33 +330,36 @@ export function changed(before: Command, change: Partial<Command>): Command {
   return { ...before, ...change, version: before.version + 1 };
 }
 
-/** How a command ended, and what is proven of its execution. */
+/** How a command ended, and what is proven about its execution. */
 type Proof = Pick<Command, 'outcome' | 'execution'>;
 const UNKNOWN: Proof = { outcome: 'outcome_unknown', execution: 'may_have_run' };
 
-/** Returns the outcome of a command that ends with this code and without a report, and what is proven of it. */
+/**
+ * Returns the outcome, and what is proven about execution, for a command that ends with this code and without its
+ * client's report.
+ */
 export function proofOf(before: Command, code: Code): Proof {
   if (code === 'not_received') return { outcome: 'failed', execution: 'refused_by_client' };
-  // A dispatch that was recorded and not written before its pause.
+  // The dispatch was recorded, but a pause began before the command was written.
   if (code === 'paused') return { outcome: 'expired', execution: 'not_written' };
   return wasDispatched(before) || code === 'store_lost' ? UNKNOWN : { outcome: 'expired', execution: 'not_written' };
 }
 
 /**
- * Returns the node that held the command before, if that is another node than `nodeId`. Otherwise returns the
- * `recoveredFromNodeId` of the record, which may be null.
+ * Returns the node that had the command before, if it is not `nodeId`. Otherwise returns the record's own
+ * `recoveredFromNodeId`, which may be null.
  */
 export function recoveredFrom(command: Command, before: string | null, nodeId: string): string | null {
   return before !== null && before !== nodeId ? before : command.recoveredFromNodeId;
 }
 
-/** Returns the sightings with a new one, if there is room. */
+/** Returns the sightings plus a new one, if there is room. */
 export function see({ sightings }: Command, messageId: string, now: number): readonly Sighting[] {
   if (sightings.length >= SIGHTINGS_PER_COMMAND) return sightings;
   return [...sightings, { messageId, firstSeenAt: now, lastSeenAt: now, count: 1 }];
 }
 
-/** Returns the sightings with one more arrival of `seen`. */
+/** Returns the sightings with one more arrival counted for `seen`. */
 export function seeAgain({ sightings }: Command, seen: Sighting, now: number): readonly Sighting[] {
   return sightings.map((sighting) =>
     sighting === seen ? { ...seen, lastSeenAt: now, count: seen.count + 1 } : sighting,

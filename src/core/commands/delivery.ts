@@ -1,4 +1,6 @@
-/** The API of delivery: records of commands, their live updates, the state of nodes and scopes, and an operator's actions. */
+/**
+ * The API of delivery: command records, their live updates, the state of nodes and scopes, and an operator's actions.
+ */
 import type { Requester } from '../auth/principal.ts';
 import { readUserInSight, seenActions, seesAction } from '../auth/sight.ts';
 import type { Deps } from '../deps.ts';
@@ -16,7 +18,7 @@ import { createInspection } from './inspection.ts';
 import { createOperatorActions } from './operator-actions.ts';
 import type { CommandLoad } from './command-store.ts';
 
-/** Creates the API of delivery, as `core.delivery` has it. */
+/** Creates the API that core offers as `core.delivery`. */
 export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
   const { commands } = deps.backend;
   const many = (requester: Requester, keys: readonly CommandKey[]): MaybePromise<readonly (Command | null)[]> => {
@@ -32,18 +34,21 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
   return {
     ...createInspection(deps),
     ...createOperatorActions(deps),
-    /** Returns the record of a command. Null if there is no such command, or if the requester does not see it. */
+    /** Returns the record of a command. Null if there is no such command, or if the requester may not see it. */
     command,
-    /** Returns one record per key, in order; null where there is none that the token of the requester sees. */
+    /**
+     * Returns one record per key, in order; null if there is none, or if the requester's token does not include its
+     * action.
+     */
     many,
-    /** Returns the recorded result. Does not authorize: the caller must have done so. */
+    /** Returns the recorded result. Does not authorize: the caller must have authorized the request. */
     result: (key: CommandKey) => commands.result(key),
     /**
-     * Emits the current state first, and ends after the terminal one. Null if there is no such command, or if it
-     * belongs to another user. With `admittedWithinMs` a command that does not exist yet is waited for, so that a
-     * caller can subscribe before it invokes; the sequence then fails with `not_found` after this time. A command of
-     * another user is never found, and nothing else tells it from one that does not exist. The wait counts in the
-     * requester's share `waits`: throws `share_exceeded` or `store_full` beyond it.
+     * Emits the current state first, and ends after the terminal state. Null if there is no such command, or if it
+     * belongs to another user. With `admittedWithinMs`, a command that does not exist yet is awaited for this time, so
+     * that a caller can subscribe before it invokes; after this time the sequence fails with `not_found`. A command of
+     * another user looks like one that does not exist. The wait counts in the requester's share `waits`: throws
+     * `share_exceeded` or `store_full` if the share has no room.
      */
     async updates(
       requester: Requester,
@@ -56,9 +61,9 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
       if (withinMs === 0) return own && (await many(requester, [own]))[0] ? watch(deps, own, sight) : null;
       return watch(deps, own, sight, { withinMs, holdings: deps.shares.of(holderOf(requester)) });
     },
-    /** Returns the live feed of the events of commands that the requester may see. See `commandEvents`. */
+    /** Returns the live feed of command events that the requester may see. See `commandEvents`. */
     events: (requester: Requester, query: CommandEventQuery) => commandEvents(deps, requester, query),
-    /** Counts the live commands of each of these clients in the whole deployment. Does not authorize. */
+    /** Counts the live commands of each of these clients, over all nodes. Does not authorize. */
     loads: (keys: readonly ClientKey[]) => commands.loads(keys),
     /** Counts the commands that are queued or in flight on the links of this node. */
     nodeLoad: (): CommandLoad => dispatcher.load,
@@ -66,8 +71,8 @@ export function createDeliveries(deps: Deps, dispatcher: Dispatcher) {
 }
 
 /**
- * Returns the key with its user in canonical form; null if the command belongs to another user. Whether the token of the
- * requester sees the command's action shows its record.
+ * Returns the key with the canonical user id; null if the command belongs to another user. Does not check the command's
+ * action: that check needs the record.
  */
 export function ownKey(requester: Requester, key: CommandKey): CommandKey | null {
   try {

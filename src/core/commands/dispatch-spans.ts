@@ -1,4 +1,4 @@
-/** Starts and ends the tracing spans of commands that are written to a link. */
+/** Starts and ends the trace spans of commands that are written to a link. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import { promised } from '../maybe-promise.ts';
@@ -18,28 +18,29 @@ import {
 
 type TracedNode = Pick<Deps, 'tracing' | 'nodeId'>;
 
-/** Returns the span of the call that admitted the command; null if it was not traced. */
+/** Returns the span of the call that admitted the command; null if that call was not traced. */
 export function callSpanOf({ callSpan, traceState }: Pick<Command, 'callSpan' | 'traceState'>): TraceContext | null {
   return callSpan === null || callSpan === DECLINED ? null : readTraceparent(callSpan, traceState);
 }
 
-/** The trace fields that a client gets if a sampler declined the call and the caller gave no ids. */
+/** The trace fields for a client if a sampler declined the call and the caller gave no trace ids. */
 const DECLINED_FIELDS: TraceFields = { traceId: null, parentSpanId: null, traceFlags: '00', traceState: null };
 
 /**
- * Starts the span of a command that is written to the link. Returns the trace context that the client's own span
- * belongs to. Null: the client's span belongs to the context that the caller gave.
+ * Starts the span of a command that is written to a link. Returns the trace context that the client's own span belongs
+ * to; null if this is the context that the caller gave.
  */
 export function beginDispatchSpan({ tracing }: TracedNode, linkQueue: LinkQueue, command: Command): TraceFields | null {
   if (tracing === null || command.callSpan === null) return null;
   if (command.callSpan === DECLINED) return command.traceId === null ? DECLINED_FIELDS : null;
   const context = begin(tracing, linkQueue, { command, name: SPAN_NAME.dispatch });
-  // If the caller gave ids of its own, the client gets those and not the ids of the relay's trace.
+  // If the caller gave trace ids of its own, the client gets those ids, and not those of the relay's trace.
   return command.traceId === null || command.traceId === context?.traceId ? context : null;
 }
 
 /**
- * Starts a span on a new link for each sampled command that was written to an earlier link of the client and goes on.
+ * Starts a span on a new link for each sampled command that was written to an earlier link of the client and has not
+ * ended.
  */
 export function beginResumeSpans({ tracing }: TracedNode, linkQueue: LinkQueue, commands: readonly Command[]): void {
   if (tracing === null) return;
@@ -59,7 +60,7 @@ function begin(tracing: Tracing, linkQueue: LinkQueue, { command, name }: Begun)
   return span.context ?? parent;
 }
 
-/** Notes that the client acknowledged the command, or that its first progress came. */
+/** Adds an event to the command's span: the client acknowledged it, or reported progress for the first time. */
 export function noteReport({ spans }: LinkQueue, commandId: string, kind: 'ack' | 'progress'): void {
   const open = spans?.get(commandId);
   if (!open) return;
@@ -69,8 +70,8 @@ export function noteReport({ spans }: LinkQueue, commandId: string, kind: 'ack' 
 }
 
 /**
- * Ends the span of a command. `command`: its record after the end. Null: another part of the relay ended the command,
- * so the record is read first.
+ * Ends the span of a command. `command`: the record after its end; null if the caller does not have the record, which
+ * is then read.
  */
 export function endDispatchSpan(deps: Deps, linkQueue: LinkQueue, key: CommandKey, command: Command | null): void {
   if (!linkQueue.spans?.has(key.commandId)) return;
@@ -82,7 +83,7 @@ export function endDispatchSpan(deps: Deps, linkQueue: LinkQueue, key: CommandKe
   );
 }
 
-/** Ends the span of a command. `command` null: its record is no longer kept, or cannot be read. */
+/** Ends the span of a command. `command`: null if the record was removed or cannot be read. */
 function endWith(parts: TracedNode, linkQueue: LinkQueue, commandId: string, command: Command | null): void {
   const open = linkQueue.spans?.get(commandId);
   if (!open || parts.tracing === null) return;
@@ -99,7 +100,7 @@ function endWith(parts: TracedNode, linkQueue: LinkQueue, commandId: string, com
   open.span.end({ failed, attributes: about });
 }
 
-/** Ends all spans of a link that is gone. The commands may go on over the client's next link. */
+/** Ends all spans of a link that is gone. The commands themselves may continue on the client's next link. */
 export function endLinkSpans(parts: TracedNode, { spans, client }: LinkQueue): void {
   if (!spans || parts.tracing === null) return;
   for (const [commandId, { span }] of spans) {
@@ -114,8 +115,8 @@ export function endLinkSpans(parts: TracedNode, { spans, client }: LinkQueue): v
 }
 
 /**
- * Records a span for the first result that came after the end of its command, or from another instance. Further results
- * are only counted in the record, so that a client cannot add any number of spans to a trace.
+ * Records a span for the first result that came after the command's end, or from another instance. Further such results
+ * are only counted in the record, because otherwise a client could add any number of spans to a trace.
  */
 export function recordLateResult({ tracing, nodeId }: TracedNode, command: Command): void {
   const call = callSpanOf(command);

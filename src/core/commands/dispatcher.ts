@@ -27,8 +27,8 @@ import type { ClientLink } from './client-link.ts';
 import type { Binding, DispatchResult } from './command-store.ts';
 
 /**
- * Writes queued commands to the links of this node, in the order of admission: at most IN_FLIGHT unended commands per
- * link, and none while the socket has back-pressure. A socket write begins only after the dispatch is recorded.
+ * Writes queued commands to the links of this node, in the order of admission. A link has at most IN_FLIGHT unended
+ * commands, and gets none while its socket has back-pressure. A command is written only after its dispatch is recorded.
  */
 export class Dispatcher {
   readonly #deps: Deps;
@@ -36,7 +36,7 @@ export class Dispatcher {
   readonly #recorder: Pick<CommandRecorder, 'settle'>;
   readonly #linkQueues = new LinkQueues();
   #attempts = 0;
-  /** How many pauses have begun since this node started. */
+  /** How many pauses have begun since this node started. An attempt remembers the number at which it was made. */
   #permits = 0;
 
   constructor(deps: Deps, retryQueue: StoreRetryQueue, recorder: Pick<CommandRecorder, 'settle'>) {
@@ -46,8 +46,8 @@ export class Dispatcher {
   }
 
   /**
-   * Binds the client to this link. Returns as `previous` the link of this node that it replaces; nothing more is
-   * written to that link. A leaving link of another instance is not replaced.
+   * Binds the client to this link. Returns as `previous` the link on this node that it replaces; nothing more is
+   * written to that one. A leaving link of another instance is not replaced.
    */
   attach(
     client: ClientKey,
@@ -66,8 +66,8 @@ export class Dispatcher {
   }
 
   /**
-   * Handles a client that leaves: no further dispatch begins on this link, and it is no longer the client's bound link.
-   * Resolves once the store has answered each dispatch that was begun.
+   * Handles a client that leaves: its link is no longer bound, and no further dispatch begins on it. Resolves when the
+   * store has answered all dispatches that were begun.
    */
   async retire(linkQueue: LinkQueue): Promise<void> {
     linkQueue.quiet = true;
@@ -76,7 +76,7 @@ export class Dispatcher {
     if (this.has(linkQueue)) await waitFor(linkQueue, isAnswered);
   }
 
-  /** Resolves once each dispatch that was begun on the link is written or given up, or the link is gone. */
+  /** Resolves when all dispatches that were begun on the link are written or given up, or when the link is gone. */
   async written(linkQueue: LinkQueue): Promise<void> {
     if (this.has(linkQueue)) await waitFor(linkQueue, (now) => isAnswered(now) && !isHolding(now));
   }
@@ -96,7 +96,7 @@ export class Dispatcher {
     return this.#linkQueues.values();
   }
 
-  /** Whether the link is bound, or leaving with its socket still open. */
+  /** Whether the link is bound to its client, or is leaving and its socket is still open. */
   has(linkQueue: LinkQueue): boolean {
     return this.#linkQueues.has(linkQueue);
   }
@@ -104,11 +104,11 @@ export class Dispatcher {
   enqueue(key: CommandKey): void {
     const linkQueue = this.find(key);
     if (!linkQueue) return;
-    // The store posts no row for a command whose admission recorded the dispatch too. So the claim of this command was
-    // not used.
+    // The store posts no mailbox row for a command whose admission also recorded the dispatch. So this command's claim
+    // was not used.
     const claim = linkQueue.claims?.get(key.commandId);
     if (claim) this.settle(claim, { kind: 'skip' });
-    // A row may arrive twice. A command that is being dispatched, or was dispatched, is not queued again.
+    // A mailbox row may arrive twice. A command that was dispatched, or is being dispatched, is not queued again.
     if (linkQueue.window.has(key.commandId)) return;
     // If no other command waits, the dispatch usually begins at once, without a place in the queue.
     if (linkQueue.queued === 0 && mayDispatch(linkQueue)) return this.#begin(linkQueue, key);
@@ -116,15 +116,19 @@ export class Dispatcher {
     this.pump(linkQueue);
   }
 
-  /** Reserves room on this node's link for a command that is about to be admitted. Call `settle` afterwards. */
+  /**
+   * Reserves room on the client's link for a command that is about to be admitted. Call `settle` after the admission.
+   * Null if the link has no room, or is not on this node.
+   */
   claim(key: CommandKey): Claim | null {
     const linkQueue = this.find(key);
     return linkQueue ? takeClaim(linkQueue, key, this.#ask()) : null;
   }
 
   /**
-   * Writes the command if its admission recorded the dispatch; else frees its room. `unanswered`: the store did not
-   * answer the admission, so it is asked to record the dispatch. Does nothing if the claim has ended before.
+   * Writes the command if its admission recorded the dispatch, and frees the reserved room otherwise. `unanswered`: the
+   * store did not answer the admission, so the store is asked to record the dispatch. Does nothing if the claim was
+   * settled before.
    */
   settle(claim: Claim, answer: DispatchResult | 'unanswered'): void {
     if (!endClaim(claim)) return;
@@ -134,7 +138,7 @@ export class Dispatcher {
     this.#dispatchAnswered(linkQueue);
   }
 
-  /** Removes an ended command from its link's window. `command`: its record, if it is at hand. */
+  /** Removes an ended command from its link's window. `command`: its record, if the caller has it. */
   free(key: CommandKey, command: Command | null = null): void {
     const linkQueue = this.find(key);
     if (linkQueue) this.#freeOn(linkQueue, key, command);
@@ -158,7 +162,10 @@ export class Dispatcher {
     this.#dispatch(linkQueue, key);
   }
 
-  /** Asks the client to stop a command. The cancel of a held command is sent after the command itself, and none before the welcome. */
+  /**
+   * Asks the client to stop a command. If the command is held, the cancel is sent after the command. If the client was
+   * not welcomed yet, the cancel is sent after the welcome.
+   */
   cancel(key: CommandKey, reason: string | null): void {
     const linkQueue = this.#linkQueues.runningOn(key) ?? this.find(key);
     const held = linkQueue?.held?.get(key.commandId);
@@ -183,7 +190,7 @@ export class Dispatcher {
   }
 
   /**
-   * Resolves once the link has no more commands to finish, or no longer belongs to this node. On a quiet link only the
+   * Resolves when the link has no more commands to finish, or no longer belongs to this node. On a quiet link only the
    * commands in flight count.
    */
   async idle(linkQueue: LinkQueue): Promise<void> {
@@ -199,14 +206,16 @@ export class Dispatcher {
     wakeWaits(linkQueue);
   }
 
-  /** Names a new attempt. */
+  /** Makes an attempt to dispatch: with a new name, or with the name of an attempt that is repeated. */
   #ask(attempt = String(++this.#attempts)): Asked {
     return { attempt, permits: this.#permits, at: this.#deps.clock.monotonic() };
   }
 
   /**
-   * Whether what an attempt allowed may be written still: no pause has begun since, and it was not long ago. A store in
-   * this process answers in the same turn of the event loop, which is before the answer of any later pause.
+   * Whether a command may still be written by the dispatch that this attempt recorded: no pause has begun since the
+   * attempt was made, and the attempt is at most `permitMs` old. If the store is in this process (`permitMs` is
+   * Infinity), always true: the store answers in the same turn of the event loop, before any later pause can be
+   * answered.
    */
   #mayWrite({ permits, at }: Asked): boolean {
     const { permitMs } = this.#deps.backend.pauses;
@@ -214,9 +223,10 @@ export class Dispatcher {
   }
 
   /**
-   * Called when a pause begins that the store asks already: what was dispatched before and is not written yet is asked
-   * for again. If the store is in this process, the held commands that the pause covers end instead. A link that has to
-   * write again what had never arrived is closed if the pause covers that: its client comes back, and the store decides.
+   * Called when a pause begins, after the store has recorded it. Commands that were dispatched earlier and not written
+   * yet must be dispatched again. If the store is in this process, the held commands that the pause covers are ended
+   * instead. If a link holds a covered command that is to be written a second time because it never arrived, the link
+   * is closed: its client connects again, and the store decides about the command.
    */
   renewPermits(covers: (call: PausedCall) => boolean): void {
     this.#permits++;
@@ -234,7 +244,7 @@ export class Dispatcher {
     }
   }
 
-  /** Ends a command that an attempt dispatched before a pause, and that is not written. */
+  /** Ends a command that this attempt dispatched before a pause began, and that was not written. */
   #endUnwritten({ held, binding }: LinkQueue, key: CommandKey, { attempt }: Asked): void {
     held?.delete(key.commandId);
     this.#recorder
@@ -253,7 +263,7 @@ export class Dispatcher {
     };
     try {
       const answer = commands.dispatch(key, linkQueue.binding, asked.attempt);
-      // The answer came in the same tick, so the socket's backlog cannot have changed since it was checked.
+      // The answer came in the same tick, so the socket's backlog has not changed since it was checked.
       if (!(answer instanceof Promise)) return this.#write(linkQueue, key, answer, asked);
       linkQueue.pendingDispatches++;
       void answer
@@ -265,7 +275,7 @@ export class Dispatcher {
     }
   }
 
-  /** Repeats an attempt to record a dispatch until the store answers. Nothing is written before that. */
+  /** Repeats an attempt to record a dispatch until the store answers. The command is not written before. */
   #retryDispatch(linkQueue: LinkQueue, key: CommandKey, attempt: string): void {
     const { commands } = this.#deps.backend;
     const current = () => linkQueue.open && this.has(linkQueue);
@@ -293,11 +303,11 @@ export class Dispatcher {
   }
 
   /**
-   * Writes the command, or holds it while the socket has back-pressure. Many dispatches may have been requested before
-   * the back-pressure began. At most one window of commands is held.
+   * Writes the command, or holds it while the socket has back-pressure. Many dispatches may be under way when the
+   * back-pressure begins, but at most one window of commands.
    */
   #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult, asked: Asked): void {
-    // The command ended before the answer arrived, so it is not written.
+    // The command may have ended before the answer arrived. Then it is not written.
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
     if (answer.kind === 'dispatch' && !this.#mayWrite(asked)) return this.#retryDispatch(linkQueue, key, asked.attempt);
     const behind = isHolding(linkQueue) || linkQueue.link.backlog() >= BACK_PRESSURE_BYTES;
@@ -327,7 +337,7 @@ export class Dispatcher {
       );
   }
 
-  /** Writes the commands that were held because the socket had back-pressure, until it has back-pressure again. */
+  /** Writes the held commands until the socket has back-pressure again. */
   #writeHeld(linkQueue: LinkQueue, held: Map<string, Held>): void {
     const { link } = linkQueue;
     for (const [commandId, { result, at, cancel, again, asked }] of held) {
@@ -344,7 +354,7 @@ export class Dispatcher {
     }
   }
 
-  /** Gives up a dispatch that failed. Nothing is written, and reconciliation ends the command at its deadline. */
+  /** Gives up a dispatch that failed. The command is not written, and reconciliation ends it at its deadline. */
   #dropDispatch(linkQueue: LinkQueue, key: CommandKey, error: unknown): void {
     this.#deps.log.error({ err: error, command: commandKeyText(key) }, 'dispatch failed');
     linkQueue.window.delete(key.commandId);
@@ -352,10 +362,10 @@ export class Dispatcher {
   }
 }
 
-// Reserves room in the window of a link for commands that are not admitted yet, so that one act of the store can both
-// admit and dispatch a command.
+// Reserves room in a link's window for commands that are not admitted yet, so that one act of the store can admit and
+// dispatch a command.
 
-/** Reserves room in the link's window. Null: the link has no room, or other commands wait for it. */
+/** Reserves room in the link's window. Null if the link has no room, or if other commands wait for it. */
 function takeClaim(linkQueue: LinkQueue, key: CommandKey, asked: Asked): Claim | null {
   const { queued, window, binding } = linkQueue;
   if (queued > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
@@ -366,7 +376,7 @@ function takeClaim(linkQueue: LinkQueue, key: CommandKey, asked: Asked): Claim |
   return claim;
 }
 
-/** Ends the claim; the command stays in the window. Returns false if the claim had ended before. */
+/** Ends the claim. The command stays in the window. Returns false if the claim had already ended. */
 function endClaim({ linkQueue, key: { commandId } }: Claim): boolean {
   return linkQueue.claims?.delete(commandId) ?? false;
 }
@@ -376,14 +386,14 @@ function endClaim({ linkQueue, key: { commandId } }: Claim): boolean {
 function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, remainingMs }: Held['result']): void {
   const trace = beginDispatchSpan(deps, linkQueue, command);
   linkQueue.link.sendCommand(command, params, remainingMs, trace);
-  // The cancel was requested after the store recorded the dispatch, and before its answer arrived. The client did not
-  // know the command then, so the cancel is sent again.
+  // A cancel was requested after the store recorded the dispatch and before its answer arrived here. It could not be
+  // sent before the command, so it is sent now.
   if (command.cancelRequestedAt !== null) linkQueue.link.sendCancel(command.commandId, null);
 }
 
 /**
- * Counts, measures and publishes that this node writes a command to its client's socket. Call it once for each command,
- * however often it is written.
+ * Counts, measures and publishes the dispatch of a command. Call it once for each command, even if the command is
+ * written to more than one link.
  */
 function noteDispatched({ metrics, backend: { bus }, events }: Deps, command: Command): void {
   const { queuedAt, dispatchedAt } = command;

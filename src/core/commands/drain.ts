@@ -1,4 +1,7 @@
-/** Drains a node: lets live commands end, closes the links, and ends the waits that nothing outlives. */
+/**
+ * Drains a node that shuts down: lets live commands end, closes the links, and ends the commands that callers still
+ * wait for in direct mode.
+ */
 import type { Deps } from '../deps.ts';
 import { PAGE_MAX, DRAIN_CLOSE_DELAY_MS, DRAIN_SPREAD_LINK_MS, DRAIN_SPREAD_MS } from '../limits.ts';
 import type { Position, Scan } from '../page.ts';
@@ -9,10 +12,9 @@ import { isBusy, type LinkQueue } from './link-queue.ts';
 import { ANY_WAIT, type PendingWait } from './waiter-store.ts';
 
 /**
- * Closes this node's links one after another, each once it has nothing left to do. Links that are still busy after
- * `withinMs` are closed then. In shared mode other nodes still admit commands for these clients. Once the closing of a
- * link has begun, nothing more is dispatched on it, and its queued commands move on with the client. Resolves when all
- * links are closed.
+ * Closes each link of this node as soon as it has no command left to finish. After `withinMs`, closes the links that
+ * are still busy. In shared mode other nodes still admit commands for these clients: once a link is closing, nothing
+ * more is dispatched on it, and the queued commands go to the client's next link. Resolves when all links are closed.
  */
 export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; withinMs: number }): Promise<void> {
   const { deps, dispatcher, withinMs } = parts;
@@ -26,7 +28,7 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
     linkQueue.quiet ||= deps.backend.capabilities.shared;
     while (up() && isBusy(linkQueue)) {
       await dispatcher.idle(linkQueue);
-      // The acknowledgement of the client's last report must still be sent.
+      // The acknowledgement of the client's last report must be sent before the close.
       await after(DRAIN_CLOSE_DELAY_MS);
     }
     if (up()) linkQueue.link.close('node_drained', null);
@@ -37,8 +39,8 @@ export async function drainLinks(parts: { deps: Deps; dispatcher: Dispatcher; wi
 }
 
 /**
- * Ends the commands that callers still wait for when this node shuts down in direct mode, where no command outlives the
- * node. Each command ends with what is proven, and its callers receive that end.
+ * Ends the commands that callers still wait for when this node shuts down in direct mode, in which no command outlives
+ * the node. Each command ends with the outcome that is proven, and its callers get this end.
  */
 export async function endWaits(parts: { deps: Deps; recorder: CommandRecorder; waiting: number }): Promise<void> {
   const { deps, recorder, waiting } = parts;
@@ -51,6 +53,6 @@ export async function endWaits(parts: { deps: Deps; recorder: CommandRecorder; w
       await recorder.settle(row.waiter, { kind: 'give_up', code: 'node_lost', instanceId: null });
     after = scan.next;
   } while (after !== null);
-  // Replies are delivered through the mailbox in a microtask.
+  // The mailbox delivers the replies in a microtask.
   await Promise.resolve();
 }

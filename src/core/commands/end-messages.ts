@@ -1,7 +1,7 @@
-/** The error messages of commands that ended without a report of their client. */
+/** The error messages of commands that end without a report from their client. */
 import type { Code } from '../errors.ts';
 
-/** The messages by error code, the same in every backend. For a code without a message, the code itself is used. */
+/** The message of each error code, the same in every backend. A code without an entry is its own message. */
 export const END_MESSAGES: Partial<Record<Code, string>> = {
   connect_timeout: 'The client did not connect in time; nothing was written to it.',
   queue_timeout: 'The command was not dispatched before its deadline; nothing was written to the client.',

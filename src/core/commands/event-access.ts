@@ -1,4 +1,4 @@
-/** Decides who may listen to the events of commands, and to which of them. */
+/** Decides who may listen to command events, and which ones each listener gets. */
 import type { Requester } from '../auth/principal.ts';
 import { readSight } from '../auth/sight.ts';
 import type { GivenFilter } from '../cursors.ts';
@@ -12,13 +12,13 @@ import type { CommandEvent, CommandEventFilter } from './command-event.ts';
 
 export type CommandEventQuery = GivenFilter<Omit<CommandEventFilter, 'seen'>>;
 
-/** A lifetime that never ends by itself. The transport ends the streams of an expired token. */
+/** A lifetime that never ends. None is needed here, because the transport ends the streams of an expired token. */
 const AS_LONG_AS_TOKEN: Lifetime = { endWith() {}, close() {} };
 
 /**
- * Returns the feed of events of commands that match a query: of all users for an administrator, of its own clients for
- * a user. Throws `invalid_argument` for an invalid member, `not_found` for a foreign user, and on `listen` as
- * `CommandEvents.listen`.
+ * Returns the feed of command events that match a query: of all users for an administrator, and of its own clients for
+ * a user. Throws `invalid_argument` for an invalid member and `not_found` for another user. Listening throws what
+ * `CommandEvents.listen` throws.
  */
 export function commandEvents(
   { events, shares }: Deps,

@@ -1,6 +1,6 @@
 /**
- * The live feed of what happens to commands, over all nodes. Nodes publish only events that have listeners on some
- * node, and at most COMMAND_EVENTS_PER_SECOND for each filter.
+ * The live feed of command events over all nodes. A node publishes only events that have listeners on some node, and at
+ * most COMMAND_EVENTS_PER_SECOND for each filter.
  */
 import { matchesAny } from '../auth/patterns.ts';
 import type { Backend } from '../backend.ts';
@@ -12,8 +12,8 @@ import type { Command, Outcome } from './command.ts';
 import type { CommandEvent, CommandEventFilter, CommandEventStage, Listening } from './command-event.ts';
 
 /**
- * A filter that has listeners on this node, on other nodes, or both. For each other node it holds the time until which
- * that node wants the events.
+ * A filter that has listeners on this node, on other nodes, or both. `others`: for each other node that has listeners,
+ * the time at which its announcement expires.
  */
 type Feed = {
   readonly key: string;
@@ -22,7 +22,7 @@ type Feed = {
   readonly others: Map<string, number>;
   /** The number of listeners of this node. */
   listeners: number;
-  /** The number of listeners of each holder. */
+  /** The number of this node's listeners of each user. */
   readonly holders: Map<string, number>;
 };
 
@@ -41,8 +41,8 @@ export class CommandEvents {
   readonly #feeds = new Map<string, Feed>();
   #announcing: Cancel | null = null;
   /**
-   * Until this time, this node may have missed an earlier announcement of a filter, and so not have published what the
-   * filter matches.
+   * Until this time (epoch milliseconds), a new announcement of another node may not be the first one: an earlier one
+   * may have been lost, and with it events that this node did not publish.
    */
   #lapsedUntil = -Infinity;
 
@@ -60,8 +60,8 @@ export class CommandEvents {
   }
 
   /**
-   * Publishes the event to the feeds that it matches. Without feeds it costs one comparison. `command`: the record
-   * after the event.
+   * Publishes an event to all feeds whose filter matches it. `command`: the record after the event. Costs one
+   * comparison if there are no feeds.
    */
   emit(stage: CommandEventStage, command: Command): void {
     if (this.#feeds.size === 0) return;
@@ -81,7 +81,8 @@ export class CommandEvents {
 
   /**
    * Calls `push` with each matching event from now on, at most COMMAND_EVENTS_PER_SECOND over all nodes. Each filter
-   * that a holder listens to counts once in its share `feeds`: throws `share_exceeded` or `store_full` beyond it.
+   * counts once in the share `feeds` of the user who listens: throws `share_exceeded` or `store_full` if the share has
+   * no room.
    */
   listen(filter: CommandEventFilter, push: (event: CommandEvent) => void, holdings: Holdings): Cancel {
     const key = this.keyOf(filter);
@@ -118,7 +119,7 @@ export class CommandEvents {
     };
   }
 
-  /** Stops the announcements. */
+  /** Stops announcing the filters of this node's listeners. */
   close(): void {
     this.#announcing?.();
     this.#announcing = null;
@@ -129,8 +130,8 @@ export class CommandEvents {
   }
 
   /**
-   * Whether the feed has listeners, here or on other nodes. If not, the feed is forgotten. Nodes whose announcement has
-   * expired do not count.
+   * Whether the feed has listeners on this node or on others. Announcements that have expired do not count. A feed
+   * without listeners is removed.
    */
   #isWanted(feed: Feed, now: number): boolean {
     if (feed.listeners > 0) return true;
@@ -140,7 +141,8 @@ export class CommandEvents {
   }
 
   /**
-   * Announces to the other nodes which filters have listeners here: at each change, and repeatedly while there are any.
+   * Announces to the other nodes which filters have listeners here. Announces them again at each change, and every
+   * LISTENING_ANNOUNCE_MS as long as there are listeners.
    */
   #announce(): void {
     const { backend, clock } = this.#parts;
@@ -194,7 +196,7 @@ function hasEnded(stage: CommandEventStage, { outcome }: Command, outcomes: read
   return (stage === 'ended' || stage === 'late') && outcome !== null && outcomes.includes(outcome);
 }
 
-// Leaves out events beyond a rate, and counts them.
+// Drops the events beyond a rate, and counts the dropped ones.
 
 const SECOND_MS = 1000;
 
@@ -204,15 +206,18 @@ class EventSampler {
   #passed = 0;
   #missed = 0;
 
-  /** Counts one event as left out: events may have been lost, and nobody knows how many. */
+  /**
+   * Counts one event as dropped, if none is counted yet. Called when events may have been lost and their number is
+   * unknown.
+   */
   lost(): void {
     this.#missed = Math.max(1, this.#missed);
   }
 
   /**
-   * Decides whether an event passes. Returns null if it is left out; otherwise the number of events that were left out
-   * since the last one that passed. `missed`: the number of events that were left out on their way to this sampler;
-   * they are counted too.
+   * Decides whether an event passes. Returns null if the event is dropped. Otherwise returns how many events were
+   * dropped since the last one that passed. `missed`: how many were dropped before they reached this sampler, which
+   * count too.
    */
   take(now: number, missed = 0): number | null {
     if (now >= this.#since + SECOND_MS || now < this.#since) {

@@ -1,4 +1,4 @@
-/** Answers an operator's questions about delivery from the store. Changes nothing. */
+/** Answers operators' questions about delivery by reading the store. Changes nothing. */
 import { isOwnScope, type AdmissionScope, type Policy } from '../auth/policy.ts';
 import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { readSight } from '../auth/sight.ts';
@@ -14,7 +14,10 @@ import type { Command } from './command.ts';
 import type { CapacityScope, DeliverySummary, ReservedScope } from './delivery-inspector.ts';
 import type { DispatcherNode } from './node-store.ts';
 
-/** Creates the view of delivery, for administrators only. It shows no payload. */
+/**
+ * Creates the read API of delivery for operators. It shows no payloads. All methods but `commands` are for
+ * administrators only.
+ */
 export function createInspection(deps: Deps) {
   const { backend, clock, cursors } = deps;
   const { inspector, nodes, commands } = backend;
@@ -44,21 +47,21 @@ export function createInspection(deps: Deps) {
       requireAdmin(requester);
       return reservationsView(deps.policy, await inspector.reservedScopes());
     },
-    /** Returns nodes by their ids, in order; null for one that has not reported. */
+    /** Returns the nodes with these ids, in order; null for a node that has not reported. */
     async nodesById(requester: Requester, nodeIds: readonly string[]): Promise<readonly (NodeView | null)[]> {
       requireAdmin(requester);
       const found = await Promise.all(nodeIds.map((nodeId) => nodes.get(nodeId)));
       const now = clock.now();
       return found.map((node) => node && nodeView(node, now));
     },
-    /** Returns scopes by their ids, in order; null for one without reservations. */
+    /** Returns the scopes with these ids, in order; null for a scope without reservations. */
     async tenantsById(requester: Requester, scopeIds: readonly string[]): Promise<readonly (ScopeView | null)[]> {
       requireAdmin(requester);
       return (await inspector.getScopes(scopeIds)).map((scope) => scope && scopeView(deps, scope));
     },
     /**
-     * Returns the record of one command; null if none is kept. Throws `invalid_argument` or `invalid_user` if the key
-     * is not valid.
+     * Returns the record of one command; null if no record is retained. Throws `invalid_argument` or `invalid_user` if
+     * the key is not valid.
      */
     async status(requester: Requester, { userId, clientId, commandId }: CommandKey): Promise<Command | null> {
       requireAdmin(requester);
@@ -66,8 +69,9 @@ export function createInspection(deps: Deps) {
       return (await commands.get([{ ...client, commandId: id('command_id', commandId) }]))[0] ?? null;
     },
     /**
-     * Lists tracked commands in the requested order: for an administrator those of all users, for a user those of its
-     * own clients. Throws `invalid_argument` if a filter is not valid, and `not_found` if a user names another one.
+     * Lists commands that have a record, in the requested order. An administrator sees those of all users, and a user
+     * those of its own clients. Throws `invalid_argument` if a filter is not valid, and `not_found` if a user names
+     * another user.
      */
     async commands(requester: Requester, query: DeliveryQuery, args: CommandPageArgs): Promise<Page<Command>> {
       const { userId, actions } = readSight(requester, query.userId);
@@ -83,8 +87,8 @@ export function createInspection(deps: Deps) {
 }
 
 /**
- * Builds the operator's view of a node. What the node reported of its loops counts for LOOP_ALIVE_MS, because an older
- * report does not prove that they still run.
+ * Returns the operator's view of a node. The node's loops count as alive only if its last report is younger than
+ * LOOP_ALIVE_MS, because an older report does not prove that they still run.
  */
 export function nodeView(node: DispatcherNode, now: number): NodeView {
   const age = now - node.updatedAt;
@@ -100,8 +104,8 @@ export function nodeView(node: DispatcherNode, now: number): NodeView {
 }
 
 /**
- * Adds the limit of a scope. The policy finds a scope only by user, so the users who hold reservations in the scope are
- * looked up.
+ * Adds the limit of a scope. The policy knows the scope of a user but not the scope of an id, so the limit is found
+ * through the users who hold reservations.
  */
 function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
   const own = ({ id: scopeId }: AdmissionScope): boolean => scopeId === scope.scopeId;
@@ -109,13 +113,13 @@ function scopeView({ policy }: Deps, scope: CapacityScope): ScopeView {
   return { ...scope, limit };
 }
 
-// What operators see of delivery. Types only.
+// The types of what operators see of delivery.
 
 export type DeliverySummaryView = DeliverySummary & { readonly completeness: Completeness };
 
 /**
- * A node's last report; its loops count as alive only while that report is recent enough. `stale`: its lease has run
- * out.
+ * A node's last report. Its loops count as alive only while this report is recent enough. `stale`: whether the node's
+ * lease has run out.
  */
 export type NodeView = DispatcherNode & { readonly stale: boolean } & Record<
     'policyDigest' | 'policyFault',
@@ -123,15 +127,16 @@ export type NodeView = DispatcherNode & { readonly stale: boolean } & Record<
   >;
 
 /**
- * A capacity scope with its limit. `limit`: how many commands the scope may hold at once under this node's policy; null
- * if that policy has no such scope.
+ * An admission scope with its limit. `limit`: how many commands the scope may hold at once under this node's policy;
+ * null if this policy has no such scope.
  */
 export type ScopeView = CapacityScope & { readonly limit: number | null };
 
 /**
- * The reservations of the deployment, without the id of any user. `named`: the scopes of the policy with the most
- * reservations, most first; at most SHOWN_SCOPES. `others`: the reservations of all other scopes, such as those of
- * single users. `fullest`: the highest fraction of its limit that any scope has used; 0 without reservations.
+ * The reservations of the whole deployment, without user ids. `named`: the scopes that the policy file names, those
+ * with the most reservations first, at most SHOWN_SCOPES. `others`: the reservations of all other scopes, such as those
+ * of single users. `fullest`: the highest fraction of its limit that any scope has in use; 0 if there are no
+ * reservations.
  */
 type ReservationsView = {
   readonly named: readonly Pick<ScopeView, 'scopeId' | 'reservedCommands' | 'limit'>[];
@@ -158,8 +163,8 @@ function reservationsView(policy: Policy, scopes: readonly ReservedScope[]): Res
 }
 
 /**
- * Returns the limit of a scope under this node's policy. Null if this policy puts the user into another scope: then a
- * node with another policy made the reservation.
+ * Returns the limit of a scope under this node's policy. Null if this policy puts the user into another scope, because
+ * a node with another policy made the reservation.
  */
 function limitOf(policy: Policy, { scopeId, userId }: ReservedScope): number | null {
   const scope = policy.scopeOf(userId);

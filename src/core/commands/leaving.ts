@@ -1,16 +1,16 @@
-/** Finds out which commands still run on a link whose client is leaving, on this node or on another one. */
+/** Finds out which commands still run on the link of a leaving client, on this node or on another one. */
 import type { Deps } from '../deps.ts';
 import type { Command } from './command.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { NodeQuestions } from './node-questions.ts';
 
-/** How long another node may take to say whether commands still run on its leaving links. */
+/** How long to wait for another node's answer, in milliseconds. */
 const ASK_MS = 1_000;
 
-/** Commands of one client that another node is asked about. */
+/** Asks a node which of these commands of one client still run on a leaving link. */
 type LeavingQuestion = { readonly userId: string; readonly clientId: string; readonly commandIds: readonly string[] };
 
-/** Makes this node answer the questions of `leavingElsewhere` from now on. */
+/** Makes this node answer the questions that `leavingElsewhere` sends. */
 export function answerLeaving({
   questions,
   dispatcher,
@@ -26,9 +26,9 @@ export function answerLeaving({
 }
 
 /**
- * Returns those of a client's commands that still run on a leaving link of another node. Each command is looked up on
- * the node that dispatched it. A node that does not answer within ASK_MS, or whose answer cannot be read, counts as one
- * that runs none. Never rejects.
+ * Returns the commands of a client that still run on a leaving link of another node. Asks about each command the node
+ * that dispatched it. If a node does not answer within ASK_MS, or if its answer cannot be read, its commands count as
+ * not running. Never rejects.
  */
 export async function leavingElsewhere(
   { deps, questions }: { readonly deps: Deps; readonly questions: NodeQuestions },
@@ -48,7 +48,7 @@ export async function leavingElsewhere(
   return (await Promise.all(asked)).flat();
 }
 
-/** Asks the node which of these commands of one client still run on its leaving links. Returns their ids. */
+/** Asks a node which of these commands of one client still run on its leaving links. Returns their ids. */
 async function askNode(questions: NodeQuestions, nodeId: string, commands: readonly Command[]): Promise<unknown[]> {
   const [first] = commands;
   if (!first) return [];

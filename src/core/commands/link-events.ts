@@ -1,4 +1,4 @@
-/** Publishes and logs that a client link opened or closed. */
+/** Publishes and logs the opening and closing of client links. */
 import type { ConnectionChange } from '../backend.ts';
 import type { ConnectResult } from '../connections/connection-store.ts';
 import type { Connection, DisconnectCause, LinkEnd } from '../connections/connection.ts';
@@ -16,8 +16,8 @@ export function linkOpened(deps: Deps, { kind, connection, previous }: ConnectRe
 }
 
 /**
- * Writes the log line of a client link that closed on this node. `durationMs`: how long it was open. The event is
- * published later, once the store has recorded the disconnect.
+ * Writes the log line of a client link that closed on this node. `durationMs`: how long the link was open. The event is
+ * published later, when the store has recorded the disconnect.
  */
 export function linkClosed({ log, clock, metrics }: Deps, connection: ClosedLink, end: LinkEnd): void {
   const { cause, closeCode } = end;

@@ -1,11 +1,14 @@
-/** Builds the rows of a user's link history: one for each client link that opened, and one for each that ended. */
+/**
+ * Builds the rows of a user's link history: one for each client link that opened, and one for each client link that
+ * ended.
+ */
 import { endCauseAt, type Connection, type LinkEnd } from '../connections/connection.ts';
 import { linkRowId, type LinkDetails } from '../connections/link-row.ts';
 import { LINK_STREAM, NO_PAYLOAD, type LinkMessageKind, type NewMessage } from '../history/message.ts';
 
 /**
- * Returns the row of a link that opened. `previous`: the client's earlier row, live or remembered; null if there is
- * none.
+ * Returns the history row of a link that opened. `previous`: the client's previous connection, connected or not; null
+ * if there is none.
  */
 export function openedRow(connection: Connection, previous: Connection | null): NewMessage {
   const cause = previous && endCauseAt(previous, connection.connectedAt);
@@ -17,7 +20,7 @@ export function openedRow(connection: Connection, previous: Connection | null): 
   });
 }
 
-/** Returns the row of a link that ended at `endedAt` (epoch milliseconds). */
+/** Returns the history row of a link that ended at `endedAt` (epoch milliseconds). */
 export function endedRow(connection: Connection, { cause, closeCode }: LinkEnd, endedAt: number): NewMessage {
   const openMs = Math.max(0, endedAt - connection.connectedAt);
   const kind = cause === 'replaced' ? 'link_replaced' : 'link_closed';

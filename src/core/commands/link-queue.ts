@@ -1,4 +1,6 @@
-/** The queue of commands of each client link of this node, and its in-flight window. Writes nothing to sockets. */
+/**
+ * The command queue of each client link of this node, and its window of commands in flight. Writes nothing to sockets.
+ */
 import { ByClient, ChurnMap } from '../collections.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import { BACK_PRESSURE_BYTES, IN_FLIGHT, LEAVING_LINKS } from '../limits.ts';
@@ -6,25 +8,26 @@ import type { Span } from '../ports.ts';
 import type { ClientLink } from './client-link.ts';
 import type { Binding, CommandLoad, DispatchClaim, DispatchResult, MarkedDispatch } from './command-store.ts';
 
-/** A recorded dispatch that is not yet written to its link. */
+/** A dispatch that is recorded and not yet written to its link. */
 export type Held = {
   readonly result: Extract<DispatchResult, { kind: 'dispatch' }>;
   readonly at: number;
-  /** A cancel that was requested while the dispatch was held. */
+  /** The cancel that was requested while the dispatch was held; null if none was. */
   cancel: { readonly reason: string | null } | null;
-  /** Whether the command was written to an earlier link, on which it never arrived. */
+  /** True if the command was written to an earlier link on which it never arrived. Absent otherwise. */
   readonly again?: true;
-  /** The attempt that dispatched it, and what allows to write it. Absent for `again`. */
+  /** The attempt that recorded the dispatch. Absent if `again` is true. */
   readonly asked?: Asked;
 };
 
 /**
- * An attempt to dispatch a command. What it allows is written soon and before the next pause, or asked for again.
- * `permits`: how many pauses had begun on this node when it was asked for; `at`: when that was, by the monotonic clock.
+ * An attempt to record a dispatch. `attempt`: its name. `permits`: how many pauses had begun on this node when the
+ * attempt was made. `at`: when it was made, by the monotonic clock. If a pause begins, or the attempt grows too old,
+ * before the command is written, the attempt must be repeated.
  */
 export type Asked = { readonly attempt: string; readonly permits: number; readonly at: number };
 
-/** The span of a command that is written. `progressed`: its first progress was noted. */
+/** The open span of a written command. `progressed`: whether the span has an event for the first progress report. */
 type OpenSpan = { readonly span: Span; progressed: boolean };
 
 /** A reservation of room in a link's window for a command that is not admitted yet. It counts as a pending dispatch. */
@@ -34,43 +37,46 @@ export type Claim = DispatchClaim & {
   readonly asked: Asked;
 };
 
-/** Code that waits for a change of a link's queue. `wake` is called as soon as `over` returns true. */
+/** Code that waits for a link's queue to change. `wake` is called as soon as `over` returns true. */
 type LinkQueueWait = { readonly over: (linkQueue: LinkQueue) => boolean; readonly wake: () => void };
 
 /**
- * The queue and the window of one link on this node. Queue and window are created at their first use, because each of
- * thousands of idle links has such an object.
+ * The queue and the window of one link of this node. Both are created at first use, because each of thousands of idle
+ * links has such an object.
  */
 export class LinkQueue {
   readonly client: ClientKey;
   readonly binding: Binding;
   readonly link: ClientLink;
-  /** The commands in the window whose admission is not answered yet, by id; created with the first one. */
+  /**
+   * The claims of commands in the window whose admission the store has not answered yet, by command id. Created with
+   * the first one.
+   */
   claims: Map<string, Claim> | null = null;
-  /** Whether commands may be dispatched on the link. False until the client is welcomed. */
+  /** Whether commands may be dispatched on the link. False until the client was welcomed. */
   open = false;
-  /** Whether dispatching has ended for good on this link. Queued commands then wait for the client's next link. */
+  /** Whether dispatching on this link has ended for good. Queued commands then wait for the client's next link. */
   quiet = false;
   /**
-   * Commands that are dispatched but not written yet, because the socket had back-pressure when the store answered. In
-   * the order of dispatch; created with the first one.
+   * Commands whose dispatch is recorded, but which are not written yet, because the socket had back-pressure. In the
+   * order of dispatch. Created with the first one.
    */
   held: Map<string, Held> | null = null;
   /**
-   * The cancels, with their reasons, that were requested before the client was welcomed: they are sent then. Created with
-   * the first one.
+   * The reasons of cancels that were requested before the client was welcomed, by command id. They are sent after the
+   * welcome. Created with the first one.
    */
   cancels: Map<string, string | null> | null = null;
   /** The number of dispatches that the store has not answered yet. */
   pendingDispatches = 0;
   /**
-   * The number of dispatches that are retried because the store was unavailable. No other dispatch begins until the
-   * store has answered these, so that the order holds.
+   * The number of dispatches that are repeated because the store was unavailable. To keep the order, no other dispatch
+   * begins until the store has answered these.
    */
   retriedDispatches = 0;
-  /** The code that waits for a change of this queue; null while none does. */
+  /** The code that waits for this queue to change; null if none waits. */
   waits: LinkQueueWait[] | null = null;
-  /** The spans of commands that are written and have not ended; created with the first one. */
+  /** The spans of commands that were written and have not ended. Created with the first one. */
   spans: Map<string, OpenSpan> | null = null;
   #queue: ChurnMap<string, CommandKey> | null = null;
   #window: ChurnMap<string, CommandKey> | null = null;
@@ -81,7 +87,7 @@ export class LinkQueue {
     this.link = link;
   }
 
-  /** The queued commands by id, in the order of admission. A Map, so that a row that arrives twice is queued once. */
+  /** The queued commands by id, in the order of admission. A mailbox row that arrives twice queues its command once. */
   get queue(): ChurnMap<string, CommandKey> {
     return (this.#queue ??= new ChurnMap());
   }
@@ -101,7 +107,8 @@ export class LinkQueue {
 }
 
 /**
- * Whether the link still has commands to finish: those in flight, and on a link that is not quiet also those queued.
+ * Whether the link still has commands to finish. The commands in flight count; the queued ones count only if the link
+ * is not quiet.
  */
 export function isBusy({ quiet, queued, inFlight }: LinkQueue): boolean {
   return inFlight > 0 || (!quiet && queued > 0);
@@ -112,8 +119,8 @@ export function isHolding({ held }: LinkQueue): boolean {
 }
 
 /**
- * Whether one more dispatch may begin on this link now. Calls `backlog` last, because that call tells the link that a
- * dispatch waits for it.
+ * Whether one more dispatch may begin on this link now. Calls `backlog` last, because this call also tells the link
+ * that a dispatch waits for the socket.
  */
 export function mayDispatch(linkQueue: LinkQueue): boolean {
   const { open, quiet, retriedDispatches, inFlight, link } = linkQueue;
@@ -122,14 +129,15 @@ export function mayDispatch(linkQueue: LinkQueue): boolean {
 }
 
 /**
- * Closes a link that a link of `instanceId` replaces. If that is the same instance, a client that counts its attempts
- * may connect again: the relay can tell which of its links is the later one.
+ * Closes a link that is replaced by a link of `instanceId`. If both links belong to the same instance and the client
+ * numbers its attempts, the client is told that it may connect again, because the numbers tell the relay which link is
+ * the later one.
  */
 export function closeReplaced({ binding, link }: LinkQueue, instanceId: string | null): void {
   link.close('replaced', instanceId, binding.tellsReceived === true && binding.instanceId === instanceId);
 }
 
-/** Holds dispatches that never arrived over an earlier link: they are written before all others. */
+/** Holds dispatches that never arrived over an earlier link. They are written before all others. */
 export function holdAgain(linkQueue: LinkQueue, again: readonly MarkedDispatch[], now: number): void {
   for (const result of again) {
     const { userId, clientId, commandId } = result.command;
@@ -143,7 +151,7 @@ export function isAnswered({ pendingDispatches }: LinkQueue): boolean {
   return pendingDispatches === 0;
 }
 
-/** Resolves once `over` returns true for the link, or once the link is gone and all its waits are ended. */
+/** Resolves when `over` returns true for the link, or when the link is gone. */
 export function waitFor(linkQueue: LinkQueue, over: LinkQueueWait['over']): Promise<void> {
   return new Promise((wake) => {
     (linkQueue.waits ??= []).push({ over, wake });
@@ -161,7 +169,7 @@ export function wakeWaits(linkQueue: LinkQueue): void {
   }
 }
 
-/** Ends all waits, because the link is gone. */
+/** Ends all waits for changes of this queue, because the link is gone. */
 export function endWaits(linkQueue: LinkQueue): void {
   const { waits } = linkQueue;
   linkQueue.waits = null;
@@ -169,16 +177,16 @@ export function endWaits(linkQueue: LinkQueue): void {
 }
 
 /**
- * The client links of this node. At most one link of each client is bound: the client's commands are dispatched on it.
- * A leaving link is no longer bound, but some of its commands still run, so it is kept until its socket is gone.
+ * The client links of this node. Each client has at most one bound link, on which its commands are dispatched. A
+ * leaving link is no longer bound. It stays listed until its socket is gone, because some of its commands still run.
  */
 export class LinkQueues {
   readonly #bound = new ByClient<LinkQueue>();
   readonly #leaving = new ByClient<readonly LinkQueue[]>();
 
   /**
-   * Binds the link. Returns the link that it replaces: the one that was bound, or else a leaving link of the same
-   * instance.
+   * Binds the link. Returns the link that it replaces: the client's bound link or, if there is none, a leaving link of
+   * the same instance.
    */
   bind(linkQueue: LinkQueue): LinkQueue | undefined {
     const { client, binding } = linkQueue;
@@ -189,8 +197,8 @@ export class LinkQueues {
   }
 
   /**
-   * Turns the bound link into a leaving one; does nothing to any other link. Returns the leaving link that exceeds the
-   * limit and must be closed.
+   * Turns the client's bound link into a leaving one. Does nothing if the link is not bound. If the client now has too
+   * many leaving links, returns the one that must be closed.
    */
   retire(linkQueue: LinkQueue): LinkQueue | undefined {
     const { client } = linkQueue;

@@ -1,4 +1,4 @@
-/** Binds clients to their links, and handles what the client of each link reports and the end of the link. */
+/** Binds a client to its link, and handles the client's reports and the end of the link. */
 import { requireUser, type UserPrincipal } from '../auth/principal.ts';
 import type { ConnectResult } from '../connections/connection-store.ts';
 import type { ClientType, Connection, DisconnectCause, LinkEnd } from '../connections/connection.ts';
@@ -34,7 +34,7 @@ type LinkDeps = {
 
 type SessionDeps = LinkDeps & { readonly advertised: Advertised };
 
-/** Creates the object that binds clients to links. At most one link of a client is bound at a time: the newest. */
+/** Creates the object that binds clients to links. A client is bound to one link at a time: the newest. */
 export function createLinks(given: LinkDeps) {
   const { deps } = given;
   const { connections } = deps.backend;
@@ -77,7 +77,10 @@ export function createLinks(given: LinkDeps) {
   };
 }
 
-/** A connected client: its new link, and what it has received over earlier links, if it says so. */
+/**
+ * A client that the store has connected: its new link, and the commands that it received over earlier links. `received`
+ * is undefined if its hello did not say.
+ */
 type Bound = {
   readonly result: ConnectResult;
   readonly link: ClientLink;
@@ -89,7 +92,7 @@ async function bind(parts: SessionDeps, client: ClientKey, { result, link, recei
   const { deps, dispatcher, recorder } = parts;
   const { connection } = result;
   const { instanceId, epoch, places = false } = connection;
-  // The store may have connected a later link of the client since. An earlier attempt never gets a later epoch.
+  // By now the store may have connected a later link of the client. A later attempt always gets a higher epoch.
   refuseOlderThan(dispatcher.find(client), connection);
   const tells = received !== undefined && { tellsReceived: true };
   const binding = { nodeId: deps.nodeId, instanceId, epoch, ...(places && { places }), ...tells };
@@ -109,7 +112,7 @@ async function bind(parts: SessionDeps, client: ClientKey, { result, link, recei
   return new ClientSession(parts, { linkQueue, result, unfinished });
 }
 
-/** Refuses a link of a client whose bound link on this node is later. */
+/** Refuses a link if the client is already bound to a later link on this node. */
 function refuseOlderThan(bound: LinkQueue | undefined, { epoch, instanceId }: Connection): void {
   if (!bound || bound.binding.epoch < epoch) return;
   if (bound.binding.instanceId === instanceId) refuseOlderHello();
@@ -124,22 +127,22 @@ type Opened = {
   readonly unfinished: readonly Command[];
 };
 
-/** One open link as the gateway uses it. All methods are bound to the link's instance and epoch. */
+/** One open link, as the gateway uses it. All methods act in the name of the link's instance and epoch. */
 export type LinkSession = Readonly<Pick<ClientSession, keyof ClientSession>>;
 
 /**
- * The session of one client link. It is a class and not a set of closures, so that each of ten thousand idle clients
- * holds one object.
+ * The session of one client link. A class needs one object per session, and a set of closures would need several; there
+ * may be ten thousand idle clients.
  */
 class ClientSession {
   readonly clientType: ClientType;
   /** Whether the token of the hello allowed the client to host sites. */
   readonly host: boolean;
-  /** The result of binding the client to the link; null once `begin` was called. */
+  /** The result of binding the client to the link; null after `begin`, to free memory. */
   result: ConnectResult | null;
   /**
-   * Commands that were written to an earlier link of this instance and have not ended. The client is asked for their
-   * reports on this link. Empty once `begin` was called.
+   * The commands that were written to an earlier link of this instance and have not ended. The client is asked for
+   * their reports on this link. Empty after `begin`.
    */
   unfinished: readonly Command[];
   readonly #parts: SessionDeps;
@@ -163,14 +166,14 @@ class ClientSession {
   }
 
   /**
-   * Called when the client has been welcomed: dispatching begins, and cancels that the client missed are sent. Before
-   * this, nothing is sent over the link.
+   * Called when the client was welcomed: starts dispatching, and sends the cancels that the client missed. Nothing is
+   * sent over the link before.
    */
   begin(): void {
     const { isDraining, dispatcher } = this.#parts;
     const linkQueue = this.#linkQueue;
     const { unfinished } = this;
-    // The result holds the client's previous connection, and nothing reads either of them later.
+    // Nothing reads these two later, and the result refers to the client's previous connection, so the memory is freed.
     this.result = null;
     this.unfinished = NONE;
     if (isDraining()) return linkQueue.link.close('node_drained', null);
@@ -184,14 +187,14 @@ class ClientSession {
   }
 
   /**
-   * Records an acknowledgement. This method and the two after it answer in the same tick if the store does, and then
-   * also throw in that tick.
+   * Records an acknowledgement. If the store answers in the same tick, so do `ack`, `progress` and `end`, which may
+   * then throw instead of rejecting.
    */
   ack(commandId: string): MaybePromise<ReportResult> {
     return this.#report(commandId, { kind: 'ack', payload: null });
   }
 
-  /** `number`: the number that the client gave the report; undefined if it gave none. */
+  /** Records a progress report. `number`: the number that the client gave the report; undefined if it gave none. */
   progress(commandId: string, payload: JsonText | null, number?: number): MaybePromise<ReportResult> {
     return this.#report(commandId, { kind: 'progress', payload, number });
   }
@@ -218,7 +221,7 @@ class ClientSession {
     return connection;
   }
 
-  /** Stores what the client reports of its contexts and windows: all of it is accepted, or nothing. */
+  /** Stores what the client reports about its contexts and windows. Either the whole report is stored or nothing. */
   async report(report: ContextReport): Promise<ReportOutcome> {
     const { deps } = this.#parts;
     const { client, binding } = this.#linkQueue;
@@ -230,8 +233,8 @@ class ClientSession {
   }
 
   /**
-   * Records a sign of life. Resolves to false if the client is no longer bound to this link; the gateway then closes
-   * the link. Always true once the client is leaving.
+   * Records that the client is alive. Resolves to false if the client is no longer bound to this link; the gateway then
+   * closes the link. Once the client is leaving, always resolves to true.
    */
   async alive(): Promise<boolean> {
     if (this.#left) return true;
@@ -240,8 +243,8 @@ class ClientSession {
   }
 
   /**
-   * Publishes that the client is silent. Called once for each silence of STALE_MS. Never rejects; nothing is published
-   * while the store is unavailable.
+   * Publishes that the client is silent. Called once for each silence of STALE_MS. While the store is unavailable,
+   * publishes nothing. Never rejects.
    */
   async silent(): Promise<void> {
     const { deps } = this.#parts;
@@ -255,16 +258,16 @@ class ClientSession {
     }
   }
 
-  /** Called when the socket has accepted its backlog: dispatching continues. */
+  /** Called when the socket has written its backlog. Dispatching continues. */
   drained(): void {
     this.#parts.dispatcher.pump(this.#linkQueue);
   }
 
   /**
-   * Handles a client that leaves. Its connection then counts as disconnected (`client_closed`). No further dispatch
-   * begins on this link, and undispatched commands wait for the client's next link. Resolves once nothing more will be
-   * written to the link. Returns the ids of the commands that were dispatched on it and have not ended; their reports
-   * are still accepted. May be called again.
+   * Handles a client that announces that it leaves. Its connection then counts as disconnected (`client_closed`). No
+   * further dispatch begins on this link, and undispatched commands wait for the client's next link. Resolves when
+   * nothing more will be written to the link, with the ids of the commands that were dispatched on it and have not
+   * ended. Reports about these commands are still accepted. May be called again.
    */
   async leave(): Promise<readonly string[]> {
     this.#left ??= this.#leave().catch((error: unknown) => {
@@ -283,7 +286,7 @@ class ClientSession {
     dispatcher.detach(this.#linkQueue);
     const { client, binding } = this.#linkQueue;
     advertised.closed(client);
-    // For a client that left, `leave` records the disconnect, with the cause that the client announced.
+    // If the client left, `leave` records the disconnect with the cause that the client announced.
     const end: LinkEnd = { cause: this.#left ? 'client_closed' : cause, closeCode };
     linkClosed(deps, { ...client, ...binding, connectedAt: this.#connectedAt }, end);
     if (this.#left) await this.#left;
@@ -291,7 +294,7 @@ class ClientSession {
   }
 
   /**
-   * Unbinds the client once the store has answered every dispatch: if an answer is lost, only the bound link can ask
+   * Unbinds the client after the store has answered all dispatches. If an answer is lost, only the bound link can ask
    * whether the dispatch was recorded.
    */
   async #leave(): Promise<void> {
@@ -302,7 +305,7 @@ class ClientSession {
   }
 
   /**
-   * Records the end of the link and parks the commands that were queued for it. While the store is unavailable, this
+   * Records the end of the link, and parks the commands that were queued for it. If the store is unavailable, this
    * waits in the retry queue.
    */
   async #unbind({ cause, closeCode }: LinkEnd): Promise<void> {
@@ -310,7 +313,7 @@ class ClientSession {
     const { client, binding } = this.#linkQueue;
     const run = async (): Promise<void> => {
       const connection = await deps.backend.connections.disconnect(client, binding.epoch, cause, closeCode);
-      // A newer link of the client is bound, so its commands are not parked.
+      // The client has a newer link on this node, so its commands stay queued.
       if (!connection || dispatcher.find(client)) return;
       await deps.backend.commands.rebind(client, binding, 'down');
       publishChange(deps, 'disconnected', { connection, cause });
@@ -344,8 +347,8 @@ type Reported = Omit<Parameters<CommandRecorder['report']>[1], 'instanceId'>;
 type Ending = { readonly end: { readonly payload: JsonText | null }; readonly run: () => MaybePromise<FinishResult> };
 
 /**
- * Runs an act. Answers in the same tick if the store does. If the store is unavailable, or other acts wait in the retry
- * queue, the act goes through the retry queue.
+ * Runs an act. If the store is unavailable, or if other acts wait in the retry queue, the act goes through the retry
+ * queue. If the store answers in the same tick, so does this function.
  */
 function orRetry(
   retryQueue: StoreRetryQueue,

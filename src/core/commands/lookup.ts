@@ -1,7 +1,4 @@
-/**
- * Finds commands by an id or a trace, and groups the commands that failed. Both read records only, and a bounded number
- * of them.
- */
+/** Finds commands by an id or a trace id, and groups failed commands. Reads a bounded number of records. */
 import { matchesAny } from '../auth/patterns.ts';
 import { readSight, seenActions, seesAction } from '../auth/sight.ts';
 import { requireAdmin, type Requester } from '../auth/principal.ts';
@@ -18,16 +15,17 @@ import { checkIdOrTrace, filterOf, type DeliveryQuery } from './command-filter.t
 import { ownKey } from './delivery.ts';
 import { ANY_COMMAND, type DeliveryFilter, type DeliveryInspector } from './delivery-inspector.ts';
 
-/** Creates the search for commands by an id or a trace, and the groups of failures. */
+/** Creates the search by id or trace id, and the grouping of failures. */
 export function createLookup(deps: Deps) {
   const { backend, clock, cursors } = deps;
   const { inspector } = backend;
   const source = () => ['delivery', clock.now()] as const;
   return {
     /**
-     * Finds tracked commands by their id, by an end of it with at least eight characters, or by their trace id: of all
-     * users for an administrator, of its own clients for a user. A page reads at most SCAN_BUDGET records, so it may be
-     * empty although a later page has a match. Throws `invalid_argument` for a text that is no such id.
+     * Finds commands that have a record by their id, by the last eight or more characters of the id, or by their trace
+     * id. An administrator finds those of all users, and a user those of its own clients. A page reads at most
+     * SCAN_BUDGET records, so it may be empty although a later page has a match. Throws `invalid_argument` if the text
+     * is neither an id nor a trace id.
      */
     async find(requester: Requester, idOrTrace: string, args: PageArgs): Promise<Page<Command>> {
       const { userId, actions } = readSight(requester, null);
@@ -37,7 +35,7 @@ export function createLookup(deps: Deps) {
       const search =
         userId === null
           ? findNewest(inspector, idOrTrace, request)
-          : // The order of keys reads the records of this user alone.
+          : // In the order `key`, only this user's records are read.
             inspector.list(
               { ...ANY_COMMAND, userId, idOrTrace, ...(actions && { seen: actions }) },
               { ...request, order: 'key' },
@@ -46,8 +44,8 @@ export function createLookup(deps: Deps) {
       return cursors.page(listing, scan, source(), (command) => command);
     },
     /**
-     * Groups the commands that match a filter and failed: those with the outcomes of the filter, or if it names none,
-     * those with FAILURE_OUTCOMES. Reads at most SCAN_BUDGET records, newest admission first. `first`: the most groups
+     * Groups the failed commands that match a filter. Failed are those with the outcomes of the filter or, if it has
+     * none, with FAILURE_OUTCOMES. Reads at most SCAN_BUDGET records, newest admission first. `first`: the most groups
      * to return, 1 to SHOWN_FAILURES. Throws `invalid_argument` if an argument is not valid.
      */
     async failures(
@@ -78,9 +76,9 @@ export function createLookup(deps: Deps) {
 }
 
 /**
- * Returns the key with its user in canonical form; null if the requester must not know of the command. A token that is
- * limited to some actions must not know of the commands of others, nor of one whose record is gone, and with it the name
- * of its action.
+ * Returns the key with the canonical user id; null if the requester must not know of the command. A token that is
+ * limited to some actions must not know of commands with other actions. It must not know of a command without a record
+ * either, because the action is then unknown.
  */
 export async function seenKey({ backend }: Deps, requester: Requester, given: CommandKey): Promise<CommandKey | null> {
   const key = ownKey(requester, given);
@@ -91,11 +89,14 @@ export async function seenKey({ backend }: Deps, requester: Requester, given: Co
 }
 
 /**
- * How far the time in an id may be from the time of admission, in milliseconds: the clocks of callers differ, and a
- * caller may make an id before it invokes.
+ * How many milliseconds may lie between the time in a command id and the time of admission. The clocks of callers
+ * differ, and a caller may make an id some time before it invokes.
  */
 const ID_TIME_MS = 60_000;
-/** The ids that begin with their time, as the relay and its libraries make them: UUIDs of version 7. */
+/**
+ * The pattern of ids that begin with the time at which they were made: UUIDs of version 7, as the relay and its
+ * libraries make them.
+ */
 const TIMED_ID = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}$/;
 
 type Span = { readonly admittedAfter: number; readonly admittedBefore: number };
@@ -108,8 +109,9 @@ function spanOf(id: string): Span | null {
 }
 
 /**
- * The parts of a search. An id that begins with its time is looked for around that time first (`near`), because many
- * commands may have been admitted since; then all commands are read. The first member of a position is its part.
+ * The two parts of a search. If the id begins with a time, the search first reads commands that were admitted around
+ * that time (`near`), because many others may have been admitted since. Then it reads all commands. The first member of
+ * a position names the part.
  */
 type Part = 'near' | 'all';
 
@@ -130,7 +132,7 @@ async function findNewest(
   const all = await inspector.list(filter, { ...request, after: part === 'all' ? after : null, order: 'newest' });
   const isOld = ({ admittedAt }: Command): boolean =>
     span !== null && admittedAt > span.admittedAfter && admittedAt < span.admittedBefore;
-  // The part before has listed the commands of the span.
+  // The part `near` has already listed the commands of this time.
   return inPart('all', { ...all, rows: all.rows.filter(({ row }) => !isOld(row)) });
 }
 
@@ -143,12 +145,12 @@ function inPart(part: Part, scan: Scan<Command>): Scan<Command> {
   };
 }
 
-// Groups commands that failed.
+// Groups failed commands.
 
-/** The outcomes that count as failures: neither completed nor cancelled. */
+/** The outcomes that count as failures: all but completed and cancelled. */
 export const FAILURE_OUTCOMES: readonly Outcome[] = ['failed', 'expired', 'outcome_unknown'];
 
-/** What failures are grouped by. `client`: the target, with its user. `node`: the node of the target's link. */
+/** The keys by which failures are grouped. `client`: the target and its user. `node`: the node of the target's link. */
 const FAILURE_KEYS = ['action', 'code', 'client', 'node'] as const;
 export type FailureKey = (typeof FAILURE_KEYS)[number];
 
@@ -158,33 +160,37 @@ type FailureGrouping = Pick<PageRequest, 'reading'> & {
 };
 
 /**
- * Failures that have the same values for all keys of the grouping. The member of a key that is not one of them is null.
+ * Failed commands that have the same values for all keys of the grouping. If a key is not part of the grouping, its
+ * member is null.
  */
 export type FailureGroup = {
   readonly action: string | null;
-  /** The code of their errors; null also if they ended without one. */
+  /** The error code of the commands; null if they ended without one, or if `code` is not part of the grouping. */
   readonly code: string | null;
   readonly client: ClientKey | null;
-  /** The node of the target's link; null also if they never were for a link. */
+  /**
+   * The node of the target's link; null if the commands were never queued for a link, or if `node` is not part of the
+   * grouping.
+   */
   readonly nodeId: string | null;
   readonly count: number;
-  /** The fraction of all failures that were counted, above 0 and at most 1. */
+  /** The group's fraction of all counted failures, above 0 and at most 1. */
   readonly share: number;
-  /** The failure that was admitted last. */
+  /** The failed command that was admitted last. */
   readonly last: Command;
 };
 
 export type OutcomeCount = { readonly outcome: Outcome; readonly count: number };
 
-/** `groups`: the largest groups, those with most failures first. `count`: the failures that were counted. */
+/** `groups`: the largest groups, in descending order. `count`: the number of failures that were counted. */
 export type Failures = {
   readonly groups: readonly FailureGroup[];
-  /** The number of all groups. */
+  /** The number of all groups, including those that are not returned. */
   readonly groupCount: number;
   readonly count: number;
-  /** The failures by their outcome, without outcomes that none of them has. */
+  /** The number of failures of each outcome that occurred. */
   readonly outcomes: readonly OutcomeCount[];
-  /** Incomplete with the reason `limit_reached` if older commands were not read. */
+  /** Incomplete, with the reason `limit_reached`, if older commands were not read. */
   readonly completeness: Completeness;
 };
 
@@ -220,7 +226,7 @@ function countsOf({ rows }: Scan<Command>): readonly OutcomeCount[] {
   return [...members].flatMap(([outcome, { length }]) => (outcome === null ? [] : [{ outcome, count: length }]));
 }
 
-/** Whether a command's record matches a filter. Does not compare the user, nor the labels of the client. */
+/** Whether a command's record matches a filter. Does not compare the user or the labels of the client. */
 export function matchesRecord(filter: DeliveryFilter, command: Command): boolean {
   const { clientId, stage, outcome, outcomes, nodeId, action, contextId, code, clientType } = filter;
   const { admittedAfter, admittedBefore, idOrTrace, seen } = filter;

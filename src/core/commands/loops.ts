@@ -1,6 +1,4 @@
-/**
- * Runs a node: its heartbeat, its mailbox, the reconciliation of commands, and the log of outages of the store.
- */
+/** Runs the background work of a node: heartbeat, mailbox, reconciliation of commands, and the log of store outages. */
 import type { Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
@@ -20,7 +18,7 @@ type LoopDeps = ReportDeps & {
   readonly questions: Pick<NodeQuestions, 'receive'>;
   readonly onDrain: (withinMs: number) => void;
   readonly onLost: NodeListener['lost'];
-  /** Registers the waits again that concern these users. */
+  /** Registers the waits for commands of these users in the store again. */
   readonly onMoved: (concerns: (userId: string) => boolean) => void;
 };
 
@@ -49,7 +47,7 @@ export async function startLoops(parts: LoopDeps): Promise<Cancel> {
     deliver(row) {
       if (row.kind === 'pulse') times.heardAt = clock.now();
       else take(parts, row);
-      // The operator who requested the drain polls this node's report, so it is sent now.
+      // The operator who requested the drain polls this node's report, so the report is sent at once.
       if (row.kind === 'drain') beat();
     },
     lost: parts.onLost,
@@ -65,15 +63,16 @@ export async function startLoops(parts: LoopDeps): Promise<Cancel> {
     },
   });
   beat();
-  // Before the relay serves anything: after a restart, commands may be live whose deadlines passed while it was away.
+  // Runs before the relay serves anything, because the deadlines of live commands may have passed while the relay was
+  // down.
   await pass();
   const cancels = [detach, clock.every(NODE_BEAT_MS, beat), clock.every(RECONCILE_MS, () => void pass())];
   return () => cancels.forEach((cancel) => cancel());
 }
 
 /**
- * Ends due commands, one batch at a time. Stops after a batch that is not full, or of which no command could be ended.
- * The next pass tries again.
+ * Ends due commands, batch by batch. Stops after a batch that is not full, or in which no command could be ended; the
+ * next pass tries again.
  */
 async function reconcile({ deps, recorder }: Pick<LoopDeps, 'deps' | 'recorder'>): Promise<void> {
   for (;;) {
@@ -84,13 +83,13 @@ async function reconcile({ deps, recorder }: Pick<LoopDeps, 'deps' | 'recorder'>
   }
 }
 
-/** Ends the pauses whose time is over. Over owners each node does so, and tells of it. */
+/** Ends the pauses whose time is over. In shared mode with owners, each node does this and publishes it. */
 async function lapsePauses({ backend, clock }: Deps): Promise<void> {
   for (const pause of await backend.pauses.lapse())
     backend.bus.publish('pauses', { change: 'lapsed', pause, at: clock.now() });
 }
 
-/** Publishes the disconnects of links that no node closed. */
+/** Publishes the disconnect of links whose node did not close them. */
 function publishDisconnects({ backend, clock }: Deps, connections: readonly Connection[]): void {
   const change = 'disconnected';
   for (const connection of connections)
@@ -124,9 +123,9 @@ function take(
   }
 }
 
-/** Wraps a repeated task: logs once that the store is unavailable and once that it is back. */
+/** Wraps a repeated task: logs once when the store becomes unavailable, and once when it is back. */
 interface Outage {
-  /** Runs the task. Errors are logged, except further ones while the store is unavailable. Never rejects. */
+  /** Runs the task. Errors are logged, but during an outage only the first one. Never rejects. */
   run(what: string, turn: () => Promise<void>): Promise<void>;
 }
 
@@ -138,8 +137,8 @@ function createOutage({ clock, log }: Pick<Deps, 'clock' | 'log'>): Outage {
       const began = clock.now();
       try {
         await turn();
-        // A run that began before the outage does not prove that the outage ended. Likewise, a failed run that began
-        // during an outage does not prove a new one.
+        // A run that began before the outage does not prove that the outage ended. Likewise, if a run began during an
+        // outage and fails after it, that does not prove a new outage.
         if (since === null || began < since) return;
         log.info({ awayMs: clock.now() - since }, 'the store is back');
         since = null;

@@ -1,4 +1,4 @@
-/** Handles the loss of a node's epoch: closes its links and registers its waits again. */
+/** Handles the loss of a node's epoch: closes the node's links and registers its waits again. */
 import type { Deps } from '../deps.ts';
 import type { CommandKey } from '../ids.ts';
 import type { CommandRecorder } from './command-recorder.ts';
@@ -9,23 +9,24 @@ type NodeLossDeps = {
   readonly deps: Deps;
   readonly dispatcher: Dispatcher;
   readonly recorder: CommandRecorder;
-  /** Registers the waits of this node's callers for the commands of these users again. */
+  /** Registers the waits for commands of these users in the store again. */
   readonly reattach: (concerns: (userId: string) => boolean) => Promise<void>;
-  /** The users whose links and commands are concerned. */
+  /** The users whose links and commands are affected. Absent: all users. */
   readonly concerns?: ((userId: string) => boolean) | undefined;
 };
 
 /**
- * Handles the loss of this node's epoch. `fenced`: other nodes took over what it held. `store_lost`: the store forgot
- * something that it had confirmed. Then nothing is proven about the commands of the clients on this node's links,
- * whatever their records say, and each of them is given up. In both cases the links close, so that their clients
- * connect again under a new binding, and callers wait again. Never rejects.
+ * Handles the loss of this node's epoch. `fenced`: other nodes took over the clients and commands of this node.
+ * `store_lost`: the store forgot something that it had confirmed, so nothing is proven about the commands of the
+ * clients on this node's links, whatever their records say, and all of them are given up. In both cases the links
+ * close, so that the clients connect again under a new binding, and the waits of callers are registered again. Never
+ * rejects.
  */
 export async function handleNodeLoss(parts: NodeLossDeps, cause: 'fenced' | 'store_lost'): Promise<void> {
   const { deps, dispatcher, concerns = () => true } = parts;
   deps.metrics.count('node_losses', cause);
   const linkQueues = [...dispatcher.linkQueues()].filter(({ client }) => concerns(client.userId));
-  // Nothing more is written to these links, whatever the store still answers.
+  // Prevents writes to these links, even if the store still answers a dispatch.
   for (const linkQueue of linkQueues) linkQueue.open = false;
   if (cause === 'store_lost') await Promise.all(linkQueues.map((linkQueue) => giveUp(parts, linkQueue)));
   for (const { link } of linkQueues) link.close('node_lost', null);
@@ -45,8 +46,8 @@ async function giveUp(parts: NodeLossDeps, linkQueue: LinkQueue): Promise<void> 
 }
 
 /**
- * Returns the commands of the link's client that have not ended according to this node or according to the store. The
- * two may differ, because the store may have forgotten an end that it confirmed to this node.
+ * Returns the commands of the link's client that are live according to this node or according to the store. The two may
+ * differ, because the store may have forgotten an end that it had confirmed to this node.
  */
 async function doubtful(
   { deps, dispatcher }: NodeLossDeps,
@@ -54,7 +55,7 @@ async function doubtful(
 ): Promise<ReadonlyMap<string, CommandKey>> {
   const { client, queue, window } = linkQueue;
   const keys = new Map<string, CommandKey>([...queue, ...window]);
-  // Other commands of a leaving link's client are on its next link, perhaps on another node.
+  // Other commands of a leaving client belong to its next link, which may be on another node.
   if (dispatcher.find(client) !== linkQueue) return keys;
   try {
     for (const key of await deps.backend.commands.live(client)) keys.set(key.commandId, key);

@@ -1,14 +1,14 @@
-/** Lets a node ask other nodes questions through their mailboxes. */
+/** Lets nodes ask each other questions through their mailboxes. */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MailboxRow } from './node-store.ts';
 
 type QuestionRow = Extract<MailboxRow, { kind: 'question' | 'answer' }>;
-/** What a question is about: each topic has one function that answers. */
+/** The subject of a question. Each topic has one function that answers its questions. */
 type Topic = Extract<QuestionRow, { kind: 'question' }>['topic'];
 
-/** A question for a node. `withinMs`: how long it may take to answer. */
+/** A question to a node. `withinMs`: the timeout in milliseconds. */
 type Question = { readonly topic: Topic; readonly text: string; readonly withinMs: number };
 type NodeAnswer = { readonly kind: 'answer'; readonly text: string } | { readonly kind: 'gone' | 'silent' };
 
@@ -22,15 +22,15 @@ export class NodeQuestions {
   }
 
   /**
-   * Sets the function with which this node answers questions about a topic. What `answer` throws is logged, and the
-   * question stays unanswered.
+   * Sets the function that answers questions about a topic on this node. If the function throws, the error is logged
+   * and the question gets no answer.
    */
   answerWith(topic: Topic, answer: (question: string) => MaybePromise<string>): void {
     this.#answerers.set(topic, answer);
   }
 
   /**
-   * Asks a node once. Null: there is no such live node, it has not answered within this time, or the store is
+   * Asks a node once. Null if there is no such live node, if the node does not answer in time, or if the store is
    * unavailable.
    */
   async ask(nodeId: string, question: Question): Promise<string | null> {
@@ -44,7 +44,7 @@ export class NodeQuestions {
   }
 
   /**
-   * Asks a node once. `gone`: there is no such live node. `silent`: it has not answered within this time. Throws
+   * Asks a node once. `gone`: there is no such live node. `silent`: the node did not answer in time. Throws
    * `store_unavailable`.
    */
   async askOrGone(nodeId: string, { topic, text, withinMs }: Question): Promise<NodeAnswer> {
@@ -62,7 +62,7 @@ export class NodeQuestions {
     }
   }
 
-  /** Takes a row of this node's mailbox. */
+  /** Handles a question or an answer from this node's mailbox. */
   receive(row: QuestionRow): void {
     if (row.kind === 'answer') this.#open.get(row.questionId)?.(row.text);
     else void this.#answer(row);

@@ -36,8 +36,8 @@ const COUNTED: readonly CounterName[] = [
   'replies_dropped',
 ];
 /**
- * The delivery counters with the value 0. They are shown from the start, so an event that never happened counts 0
- * instead of being absent.
+ * The delivery counters with the value 0. They are reported from the start, so that a counter of something that has not
+ * happened yet shows 0 instead of being absent.
  */
 const ZEROS: ReadonlyMap<string, number> = new Map(
   [...COUNTED, ...Object.keys(OUTCOMES).map((outcome) => `commands_ended:${outcome}`)].map((name) => [name, 0]),

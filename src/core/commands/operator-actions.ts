@@ -1,4 +1,4 @@
-/** Carries out what an operator can request: to disconnect a client, and to drain a node. */
+/** Carries out the actions that an operator can request: disconnecting a client, and draining a node. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { isLive, type Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
@@ -8,20 +8,21 @@ import { DRAIN_WITHIN_MS, MAX_REASON, OPERATOR_CONFIRM_MS, OPERATOR_POLL_MS } fr
 import type { MaybePromise } from '../maybe-promise.ts';
 import { nodeView, type NodeView } from './inspection.ts';
 
-/** Checks the reason of a cancel or a disconnect; null: there is none. */
+/** Checks the reason of a cancel or a disconnect; null if the operator gave none. Throws `invalid_argument`. */
 export function checkReason(reason: string | null): void {
   if (reason !== null && !hasAtMost(reason, MAX_REASON)) invalid('reason', `expected at most ${MAX_REASON} characters`);
 }
 
 /**
- * The result of closing a link as an operator. `closed`: the link is gone. `requested`: its node was asked and has not
- * confirmed yet. `connection` is the state afterwards; it may already be another link of the client.
+ * The result of closing a link as an operator. `closed`: the link is gone. `requested`: the link's node was asked to
+ * close it and has not confirmed yet. `connection`: the client's connection afterwards, which may already be another
+ * link.
  */
 export type Disconnection = { readonly state: 'closed' | 'requested'; readonly connection: Connection };
 
 /**
- * Creates the actions of an operator, for administrators only. Each action is first written to the audit. If that
- * fails, `audit_unavailable` is thrown and nothing is done. `requestId`: the id of the request, for the audit row.
+ * Creates the operator's actions, for administrators only. Each action is written to the audit first. If that fails,
+ * the action throws `audit_unavailable` and does nothing. `requestId`: the id of the request, for the audit row.
  */
 export function createOperatorActions(deps: Deps) {
   const { backend, clock, audit } = deps;
@@ -29,8 +30,8 @@ export function createOperatorActions(deps: Deps) {
   const find = async (client: ClientKey): Promise<Connection | null> => (await connections.get([client]))[0] ?? null;
   return {
     /**
-     * Closes a client's link with the cause `operator`. Null: there is no such connection. Throws `not_connected` if
-     * its link is down.
+     * Closes a client's link with the cause `operator`. Null if there is no such connection. Throws `not_connected` if
+     * the client is not connected.
      */
     async disconnectClient(
       requester: Requester,
@@ -59,8 +60,8 @@ export function createOperatorActions(deps: Deps) {
       return { state, connection: after ?? before };
     },
     /**
-     * Asks a node to drain for at most `withinMs` milliseconds, and answers with its report afterwards. Null: there is
-     * no such live node.
+     * Asks a node to drain for at most `withinMs` milliseconds, and returns the node as it last reported. Null if there
+     * is no such live node.
      */
     async drainNode(
       requester: Requester,
@@ -92,7 +93,10 @@ function notConnected(): never {
   fail('not_connected', 'The client is not connected.');
 }
 
-/** Reads until `done` holds, for at most OPERATOR_CONFIRM_MS, because nodes process their mailboxes asynchronously. */
+/**
+ * Reads again until `done` returns true, for at most OPERATOR_CONFIRM_MS, because nodes process their mailboxes
+ * asynchronously.
+ */
 async function pollUntil<T>({ clock }: Deps, read: () => MaybePromise<T>, done: (seen: T) => boolean): Promise<T> {
   const end = clock.monotonic() + OPERATOR_CONFIRM_MS;
   for (;;) {

@@ -1,12 +1,12 @@
-/** Reads which nodes there are, for answers that are merged from what each node knows. */
+/** Lists the nodes of the deployment, for answers that are merged from the answers of all nodes. */
 import type { Backend } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { PAGE_MAX, NODE_LEASE_MS } from '../limits.ts';
 import type { DispatcherNode } from './node-store.ts';
 
 /**
- * `others`: the ids of all other nodes in order, including silent ones. `silent`: the ids of the silent nodes. Answers
- * list them as gaps, and they are not asked.
+ * `others`: the ids of all other nodes in order, including the silent ones. `silent`: the ids of the silent nodes,
+ * which are not asked, and which answers list as gaps.
  */
 type OtherNodes = { readonly others: readonly string[]; readonly silent: ReadonlySet<string> };
 
@@ -17,10 +17,7 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
   return { others: [...others].sort(), silent: new Set(silent) };
 }
 
-/**
- * Returns the nodes of which each must know something before this one says so: of those, too, that have started and not
- * reported yet.
- */
+/** Returns all nodes that may have links, including those that have started and not reported yet. */
 export async function nodesWithLinks(deps: Pick<Deps, 'backend' | 'nodeId'>): Promise<OtherNodes> {
   const { others, silent } = await otherNodes(deps);
   const all = new Set([...others, ...(deps.backend.nodes.living?.() ?? [])]);
@@ -28,14 +25,14 @@ export async function nodesWithLinks(deps: Pick<Deps, 'backend' | 'nodeId'>): Pr
   return { others: [...all].sort(), silent };
 }
 
-/** Returns when each node has reported last. Of a store that lists nodes by their reports: at most PAGE_MAX nodes. */
+/** Returns when each node last reported. If the store has only `list`, returns at most PAGE_MAX nodes. */
 async function reportTimes({ nodes }: Pick<Backend, 'nodes'>): Promise<readonly ReportTime[]> {
   if (nodes.reportTimes) return nodes.reportTimes();
   const { rows } = await nodes.list({ first: PAGE_MAX, after: null });
   return rows.map(({ row }) => row);
 }
 
-/** Counts the nodes that have reported. `stale`: those whose lease is over. */
+/** Counts the nodes that have reported. `stale`: how many of them have a lease that ran out. */
 export async function countNodes({ backend, clock }: Pick<Deps, 'backend' | 'clock'>): Promise<NodeCounts> {
   const times = await reportTimes(backend);
   const now = clock.now();

@@ -1,4 +1,7 @@
-/** Makes all nodes ask again for the dispatches that they have not written yet, when a pause begins. */
+/**
+ * When a pause begins, makes all nodes dispatch again the commands that were dispatched and not written yet, so that
+ * the pause applies to them.
+ */
 import type { Deps } from '../deps.ts';
 import { parsedJson, isRecord } from '../json.ts';
 import { coverOf, type PauseCover } from '../pauses/pause.ts';
@@ -6,7 +9,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { NodeQuestions } from './node-questions.ts';
 import { nodesWithLinks } from './other-nodes.ts';
 
-/** How long a node may take to answer, before it counts as silent. */
+/** How long to wait for a node's answer, in milliseconds. After that, the node counts as silent. */
 const ASK_MS = 1_000;
 
 type PermitsDeps = {
@@ -16,18 +19,19 @@ type PermitsDeps = {
 };
 
 /**
- * Makes this node answer when another one asks, and returns the function that asks all. It resolves with the nodes that
- * did not answer, after they can write nothing more that was dispatched before the call.
+ * Makes this node answer such requests of other nodes, and returns the function that asks all nodes. The function
+ * resolves when no node can still write a command that was dispatched before the call. It returns the nodes that did
+ * not answer.
  */
 export function createPermits({ deps, dispatcher, questions }: PermitsDeps) {
-  /** Sockets write the frames of a turn of the event loop at its end. */
+  /** Waits for the end of the turn of the event loop, because sockets write the frames of a turn at its end. */
   const renewHere = async (cover: PauseCover): Promise<void> => {
     dispatcher.renewPermits(coverOf(cover));
     await new Promise<void>((written) => deps.loop.atTurnEnd(written));
   };
   questions.answerWith('pause', async (text) => {
     const cover = parsedJson(text);
-    // Only `renewPermits` of another node writes the question.
+    // Only the function below, on another node, writes this question, so its content is trusted.
     if (isRecord(cover)) await renewHere(cover as PauseCover);
     await bytesOut(deps);
     return 'renewed';
@@ -40,8 +44,9 @@ export function createPermits({ deps, dispatcher, questions }: PermitsDeps) {
 }
 
 /**
- * Resolves once what was written to sockets before has left, or never will: a store may hold it back until what it depends
- * on is recorded. The answer to a client leaves in the same order, but mail to other nodes does not.
+ * Resolves when everything written to sockets before has left, or was discarded. A store may hold back bytes until the
+ * facts on which they depend are recorded. Answers to clients leave in the same order anyway, but the answer to another
+ * node does not.
  */
 function bytesOut({ backend }: Pick<Deps, 'backend'>): Promise<void> {
   return new Promise((done) => (backend.onRecord ? backend.onRecord(done, { destroy: done }) : done()));

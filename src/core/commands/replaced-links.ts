@@ -1,4 +1,4 @@
-/** Handles the earlier link of a client, and the commands on it, when a new link replaces it. */
+/** Handles the previous link of a client, and the commands on it, when a new link replaces it. */
 import type { ConnectResult } from '../connections/connection-store.ts';
 import type { Deps } from '../deps.ts';
 import { REPLACED_GRACE_MS } from '../limits.ts';
@@ -16,7 +16,7 @@ type ReplacedDeps = {
   readonly questions: NodeQuestions;
 };
 
-/** If the client's earlier link is on another node, asks that node to close it. */
+/** Asks another node to close the client's previous link, if the link is there. */
 export function kickElsewhere({ deps }: Pick<ReplacedDeps, 'deps'>, { previous, connection }: ConnectResult): void {
   if (!previous || previous.disconnectedAt !== null || previous.nodeId === deps.nodeId) return;
   const { userId, clientId, instanceId } = connection;
@@ -33,9 +33,9 @@ export function kickElsewhere({ deps }: Pick<ReplacedDeps, 'deps'>, { previous, 
 }
 
 /**
- * Gives up commands of a replaced instance after the grace period. Until then the instance's results may still arrive
- * over the closing socket. A command that still runs on a leaving link, on this node or on another one, gets another
- * grace period.
+ * Gives up the commands of a replaced instance after a grace period, during which its results may still arrive over the
+ * closing socket. If a command still runs on a leaving link, on this node or on another one, it gets another grace
+ * period.
  */
 export function giveUpLater(parts: ReplacedDeps, orphaned: readonly Command[]): void {
   if (orphaned.length === 0) return;
@@ -47,7 +47,7 @@ export function giveUpLater(parts: ReplacedDeps, orphaned: readonly Command[]): 
   });
 }
 
-/** Returns where a command may still run on a leaving link: on this node, on another node, or nowhere. */
+/** Returns on which node a command may still run on a leaving link: on this one, on another one, or on none. */
 function placeOf(parts: ReplacedDeps, command: Command): 'here' | 'elsewhere' | 'gone' {
   if (parts.dispatcher.isLeaving(command)) return 'here';
   return command.nodeId === null || command.nodeId === parts.deps.nodeId ? 'gone' : 'elsewhere';

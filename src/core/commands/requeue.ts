@@ -1,4 +1,7 @@
-/** Queues the commands of a node's links again after its lease was lost and recovered, or their partition moved. */
+/**
+ * Queues the commands of a node's links again, after the node's lease was lost and recovered, or after another process
+ * took over their partition.
+ */
 import type { Deps } from '../deps.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { LinkQueue } from './link-queue.ts';
@@ -7,20 +10,20 @@ import type { LinkQueue } from './link-queue.ts';
 const AT_ONCE = 64;
 
 interface Requeue {
-  /** Whether commands of links are still to be queued again. */
+  /** Whether there are links whose commands still have to be queued again. */
   readonly isBehind: boolean;
-  /** Notes the open links of these users, or all: the commands that wait for their clients are to be queued again. */
+  /** Adds the open links of these users, or of all users, whose waiting commands have to be queued again. */
   add(links: RequeuedLinks): void;
   /**
-   * Queues these commands again. Commands that are already queued stay so: repeating the act changes nothing. Rejects if
-   * the store refused it for a link; the next call tries that link again. Until then nothing is posted to this node for
-   * the link's client, so each beat calls it. Does nothing while an earlier call runs.
+   * Queues the commands of the added links again. A command that is already queued stays queued, so repeating this is
+   * harmless. Rejects if the store refuses a link; the next call tries that link again, and until then its client gets
+   * no commands. For this reason each heartbeat calls `run`. Does nothing while an earlier call still runs.
    */
   run(): Promise<void>;
 }
 
 type RequeuedLinks = {
-  /** Whether other nodes may have marked the links as lost. Links that they have marked are closed. */
+  /** Whether other nodes may have marked the links as lost. If they have, the links are closed. */
   readonly mayBeLost: boolean;
   readonly concerns?: (userId: string) => boolean;
 };
@@ -28,7 +31,7 @@ type RequeuedLinks = {
 type RequeueDeps = { readonly deps: Deps; readonly dispatcher: Dispatcher };
 
 export function createRequeue({ deps, dispatcher }: RequeueDeps): Requeue {
-  /** The links, and whether each may have been marked as lost. */
+  /** The links to process, and whether other nodes may have marked each of them as lost. */
   const behind = new Map<LinkQueue, boolean>();
   let running = false;
   const isUp = (linkQueue: LinkQueue): boolean => dispatcher.has(linkQueue) && linkQueue.open && !linkQueue.quiet;
@@ -36,13 +39,13 @@ export function createRequeue({ deps, dispatcher }: RequeueDeps): Requeue {
     void behind.set(linkQueue, mayBeLost || behind.get(linkQueue) === true);
   const requeue = async (linkQueue: LinkQueue): Promise<void> => {
     const { client, binding, link } = linkQueue;
-    // It may have been noted again since the pass began.
+    // Read now, because `add` may have changed it since the pass began.
     const mayBeLost = behind.get(linkQueue) === true;
     behind.delete(linkQueue);
     if (!isUp(linkQueue)) return;
     try {
       await deps.backend.commands.rebind(client, binding, 'again');
-      // If others have marked the link as lost, it closes now, so that its client connects again at once.
+      // If another node has marked the link as lost, it is closed now, so that its client connects again at once.
       if (mayBeLost && (await deps.backend.connections.touch(client, binding.epoch)) === null)
         link.close('node_lost', null);
     } catch (error) {

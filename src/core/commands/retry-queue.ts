@@ -1,38 +1,38 @@
-/** Keeps calls that failed because the store was unavailable, in memory, and repeats them in order. */
+/** Holds calls that failed because the store was unavailable, and repeats them in order. */
 import type { Deps } from '../deps.ts';
 import { CallboardError, isStoreUnavailable } from '../errors.ts';
 import { RETRY_QUEUE_BYTES, RETRY_QUEUE_ENTRIES, RETRY_QUEUE_LANES, RETRY_QUEUE_MS } from '../limits.ts';
 import type { Cancel } from '../ports.ts';
 
-/** The cost in bytes of keeping an entry, without its payload. */
+/** The memory cost of an entry without its payload, in bytes. */
 export const ENTRY_BYTES = 512;
 
 type RetryEntry<T> = {
-  /** The name of the entry's lane. Entries of one lane never run at the same time. */
+  /** The name of the entry's lane. Two entries of one lane never run at the same time. */
   readonly lane: string;
   readonly bytes: number;
-  /** Calls the store. May be called several times until the store answers, so it must be idempotent. */
+  /** Calls the store. It may be called several times until the store answers, so it must be idempotent. */
   readonly run: () => Promise<T>;
 };
 
-/** A queue of calls that the store did not answer because it was unavailable. */
+/** A queue of calls that wait because the store was unavailable. */
 export interface StoreRetryQueue {
   /**
-   * Runs the entry, after those that already wait. While the store does not answer, the entry is kept and retried in
-   * order. Rejects with `store_unavailable` if the entry must wait and there is no more room, or the queue was stopped.
-   * Any other error of `run` is passed on without a retry.
+   * Runs the entry after the entries that already wait. If the store is unavailable, the entry is kept and repeated in
+   * order. Rejects with `store_unavailable` if the entry would have to wait and the queue is full or stopped. Rejects
+   * with any other error of `run` without repeating it.
    */
   take<T>(entry: RetryEntry<T>): Promise<T>;
   /** The number of waiting entries. */
   readonly size: number;
-  /** Rejects all waiting entries. Nothing is retried afterwards. */
+  /** Rejects all waiting entries. Afterwards nothing is repeated. */
   stop(): void;
 }
 
 type Waiting = {
   readonly lane: string;
   readonly bytes: number;
-  /** Runs the act. Returns false if the store is still unavailable. */
+  /** Calls the store. Returns false if the store is still unavailable. */
   attempt(): Promise<boolean>;
   reject(error: unknown): void;
 };
@@ -100,7 +100,10 @@ export function createStoreRetryQueue({ clock, log }: Pick<Deps, 'clock' | 'log'
   };
 }
 
-/** Returns the oldest entries, at most RETRY_QUEUE_LANES, up to the first entry whose lane repeats. */
+/**
+ * Returns the oldest entries that may run at the same time: at most RETRY_QUEUE_LANES, up to the first entry whose lane
+ * already occurred.
+ */
 function firstOfLanes(waiting: readonly Waiting[]): readonly Waiting[] {
   const lanes = new Set<string>();
   for (const { lane } of waiting) {

@@ -1,6 +1,6 @@
 /**
- * The rules by which commands change: admission, dispatch, reports, ends, moves between links, and waits. A rule reads
- * and changes state only through its transaction, of which each backend has its own.
+ * The rules by which commands change: admission, dispatch, reports, ends, moves between links, and waits. Rules read
+ * and change state only through a transaction, which each backend implements.
  */
 import type { Code } from '../errors.ts';
 import { keyOf, type ClientKey, type CommandKey } from '../ids.ts';
@@ -55,11 +55,11 @@ const WAITS_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded
 
 type Known<E> = {
   readonly answer: Exclude<AdmitPreview['answer'], { readonly kind: 'admitted' }>;
-  /** The command that the caller may attach to. */
+  /** The existing command to which the caller may attach; null if it may not. */
   readonly entry: E | null;
 };
 
-/** The link that a command is to be written to, and the name of the attempt, if it may be repeated. */
+/** The link to write a command to, and the name of the attempt; an attempt without a name is never repeated. */
 export type Attempt = DispatchClaim;
 
 const SKIP: DispatchResult = { kind: 'skip' };
@@ -79,8 +79,8 @@ type EndOfRecord = Pick<Command, 'outcome' | 'execution' | 'error' | 'reason'> &
   Partial<Pick<Command, 'cancelRequestedAt' | 'sightings'>>;
 
 /**
- * The rules over one transaction. `E` is a command and `C` a client as the store holds them. Each public method is one
- * act, with the guarantees of the method of the same name of CommandStore or WaiterStore.
+ * The rules, over one transaction. `E` is a command and `C` a client, as the store holds them. Each public method is
+ * one act, with the guarantees of the method of the same name of CommandStore or WaiterStore.
  */
 export class CommandRules<E extends HeldCommand, C extends ClientView> {
   readonly tx: Transaction<E, C>;
@@ -91,10 +91,10 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   // Admission.
 
-  /** Admits a command, or attaches the caller to the one that has its id. A refusal has written nothing. */
+  /** Admits a command, or attaches the caller to the existing one with its id. A refusal writes nothing. */
   admit(request: AdmitRequest): AdmitResult {
     if (!request.repeated && this.tx.isOutdated(request)) return { kind: 'outdated' };
-    // If the caller chose no id, the relay has just made one, so only this request can have used it: before, if repeated.
+    // If the caller chose no id, the relay made it just now, so it can be known only if this request is a repetition.
     const known = request.chosenId || request.repeated ? this.#answerOfKnown(request) : null;
     if (request.repeated && !known && this.tx.isOutdated(request)) return { kind: 'outdated' };
     if (known && request.owedBy !== undefined && known.entry?.command.owedBy !== request.owedBy) return CONFLICT;
@@ -135,7 +135,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     };
   }
 
-  /** Returns the answer for an id that is known already, or null if the id is unknown. */
+  /** Returns the answer if a command or a mark with the id exists; null if the id is unknown. */
   #answerOfKnown(question: AdmitQuestion): Known<E> | null {
     const entry = this.tx.find(question);
     if (entry) {
@@ -148,7 +148,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return { answer: mark === 'conflict' ? CONFLICT : { kind: 'ended', mark }, entry: null };
   }
 
-  /** Returns why an invocation may not attach to the existing command with its id, or null if it may. */
+  /** Returns why an invocation may not attach to the existing command; null if it may. */
   #refuseAttach(entry: E, { digest, waiter }: AdmitQuestion): RefusedAdmission | null {
     if (entry.command.digest !== digest) return CONFLICT;
     if (satisfied(waiter.waitFor, entry.command)) return null;
@@ -160,7 +160,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const { waiter, claim = null, chosenId, repeated = false } = request;
     if (chosenId) this.tx.reserveMark(entry);
     if (!satisfied(waiter.waitFor, command)) this.tx.wait(entry, waiter);
-    // Only the request that admitted the command can have claimed it.
+    // If the claim is the attempt that marked the command, this request is a repetition of the one that admitted it.
     if (repeated && claim && isMarkedBy(entry, claim)) {
       const dispatch = this.dispatch(request, claim);
       if (dispatch.kind === 'dispatch' || dispatch.kind === 'paused') return { kind: 'admitted', command, dispatch };
@@ -168,7 +168,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return { kind: 'attached', command: entry.command, result: this.tx.result(entry) };
   }
 
-  /** Returns why a command with an unknown id may not be admitted, or null if it may. */
+  /** Returns why a command with an unknown id may not be admitted; null if it may. */
   #refuseNew(question: AdmitQuestion, client: C): RefusedAdmission | null {
     const { binding } = client;
     const pause = this.tx.pauseOf(question);
@@ -194,7 +194,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return retryAfterMs === 0 ? null : { kind: 'refused', code: 'rate_limited', retryAfterMs };
   }
 
-  /** Returns why a new call may not have the context that it names, or null if it may, or names none. */
+  /** Returns why a new call may not have the context that it names; null if it may, or if it names none. */
   #refuseContext(question: AdmitQuestion, client: C): RefusedAdmission | null {
     const { contextId = null, knowsPlaces = null } = question;
     if (contextId === null) return null;
@@ -203,7 +203,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return seen.kind === 'reported' && seen.instanceId === this.#instanceFor(question, client) ? null : CONTEXT_GONE;
   }
 
-  /** Returns a new command with the context that its call names and the request that owes its answer, if there are any. */
+  /** Adds to a new command the context that its call names, and the request that owes its answer, if there are any. */
   #named(made: Command, request: AdmitRequest, client: C): Command {
     const { contextId = null, owedBy } = request;
     const command = owedBy === undefined ? made : { ...made, owedBy };
@@ -211,7 +211,9 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return { ...command, contextId, expectedInstanceId: this.#instanceFor(request, client) };
   }
 
-  /** Returns the instance that a new command waits for; null for any. A context belongs to the one that reports it. */
+  /**
+   * Returns the instance that a new command waits for; null: any. A named context needs the instance that reports it.
+   */
   #instanceFor(question: AdmitQuestion, { binding }: C): string | null {
     const { namedInstanceId, contextId = null } = question;
     const instanceId = namedInstanceId ?? binding?.instanceId ?? null;
@@ -222,7 +224,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   // Dispatch and reports.
 
-  /** Records the dispatch of a command, at most once. The same attempt gets the same answer again. */
+  /** Records the dispatch of a command, at most once. If the same attempt calls again, it gets the same answer. */
   dispatch(key: CommandKey, made: Attempt): DispatchResult {
     const { binding } = made;
     const entry = this.tx.find(key);
@@ -232,7 +234,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     if (before.stage !== 'queued' && !isRepeated) return SKIP;
     const bound = this.tx.client(key).binding;
     if (!bound || !isSameLink(bound, binding)) return SKIP;
-    // A repeated attempt may be a late copy of one whose answer arrived. Only the node of the link knows what is written.
+    // Only the link's node knows whether it wrote the command after an earlier call, so the node decides.
     if (this.tx.pauseOf(before)) return isRepeated ? PAUSED : SKIP;
     const refusal = isRepeated ? null : this.#refuseDispatch(before, binding);
     if (refusal) return { kind: 'refuse', code: refusal };
@@ -242,8 +244,9 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   }
 
   /**
-   * Returns why a link may not get a command, because of the context that it names; null if it may. After a restart of
-   * the relay a client may not have reported its contexts yet: then the client itself decides.
+   * Returns why a command must not be written to a link because of its context; null if it may be written. If the
+   * client has not reported its contexts yet, as after a restart of the relay, the command is written, and the client
+   * decides.
    */
   #refuseDispatch(command: Command, { places }: Binding): ContextRefusal | null {
     const { contextId } = command;
@@ -252,7 +255,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return this.tx.context(command, contextId).kind === 'gone' ? 'context_gone' : null;
   }
 
-  /** Records an acknowledgement or progress of the bound instance. */
+  /** Records an acknowledgement or a progress report of the bound instance. */
   report(key: CommandKey, reported: Report): ReportResult {
     const entry = this.tx.find(key);
     if (!entry) return { kind: 'ignored', command: null };
@@ -286,8 +289,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   // Ends that clients report.
 
   /**
-   * Handles an end that a client reported. The first end from the instance that the command is bound to is recorded.
-   * Any other report is counted, or kept as evidence.
+   * Handles an end that a client reported. The first end from the bound instance is recorded. Every other report is
+   * counted, or kept as evidence.
    */
   finish(key: CommandKey, end: End): FinishResult {
     const entry = this.tx.find(key);
@@ -296,7 +299,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     const { sightings } = before;
     const messageId = endMessageId(before.commandId, end);
     const seen = sightings.length === 0 ? undefined : sightings.find((sighting) => sighting.messageId === messageId);
-    // An end of which the record can keep no sighting is not new either: nothing else is kept of it.
+    // An end without room for a sighting counts as a duplicate, because nothing would recognise it later.
     this.tx.countEnd(!seen && sightings.length < SIGHTINGS_PER_COMMAND);
     const at = nextTime(before, this.tx.now);
     if (seen) return { kind: 'duplicate', command: this.#move(entry, { sightings: seeAgain(before, seen, at) }) };
@@ -316,8 +319,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   }
 
   /**
-   * Keeps an end that came too late, or from another instance, as evidence. The command's record describes the first
-   * such end. History gets a row for each such end, until the record has SIGHTINGS_PER_COMMAND sightings.
+   * Keeps an end as evidence that came too late, or from another instance. The record describes only the first such
+   * end. History gets a row for each such end, until the record has SIGHTINGS_PER_COMMAND sightings.
    */
   #keepLate(entry: E, { end, messageId }: Late): Command {
     const { command } = entry;
@@ -354,7 +357,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 
   // Ends without a report, and cancels.
 
-  /** Ends a command that its client did not end, or records a request to cancel it or what became of its answer. */
+  /** Ends a command without its client's report, or records a requested cancel or what happened to its answer. */
   settle(key: CommandKey, settlement: Settlement): SettleResult {
     const entry = this.tx.find(key);
     if (!entry) return { kind: 'unknown' };
@@ -378,7 +381,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return giveUpCode(command, settlement);
   }
 
-  /** Whether this attempt dispatched the command, on the link that its client still has. No attempt is kept: any did. */
+  /** Whether this attempt dispatched the command on the bound link. If attempts are not stored, any attempt did. */
   #isDispatchedBy({ command, markedBy }: E, made: Extract<Settlement, { kind: 'unwritten' }>): boolean {
     const bound = this.tx.client(command).binding;
     if (command.stage !== 'dispatched' || !bound || !isSameLink(bound, made)) return false;
@@ -386,9 +389,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   }
 
   /**
-   * Ends a command without a report from its client. The outcome `expired` proves that the command was never written to
-   * the client. If the command was dispatched, or the store has lost data, the outcome is `outcome_unknown`. A command
-   * that its client never received has failed: nothing ran, as if the client had refused it.
+   * Ends a command without a report: as `expired` if it was certainly not written to the client, as `failed` if the
+   * client reported that it never received it, and as `outcome_unknown` if it was dispatched or the store lost data.
    */
   #endUnreported(entry: E, code: Code): Command {
     const error = { code, message: END_MESSAGES[code] ?? code };
@@ -433,9 +435,9 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   // Links that come up and go down.
 
   /**
-   * Moves a client's waiting commands, or a part of them: they are queued when its link comes up, and parked when it
-   * goes down. With the last part, divides its running commands into those of the connected instance and those of an
-   * earlier one. Among links that come and go at the same time the highest epoch wins.
+   * Moves a client's waiting commands, or a part of them: queues them when the client's link opens, and parks them when
+   * it closes. With the last part, divides the running commands into those of the connected instance and those of an
+   * earlier one. Among links that open and close at the same time the highest epoch wins.
    */
   rebind(key: ClientKey, move: Move): RebindResult {
     const { binding: reported, link } = move;
@@ -470,8 +472,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   }
 
   /**
-   * Records that a command which never arrived is written to the client's next link. Ends it instead, and returns null,
-   * if its params are not kept any more, if it is due or paused, or if somebody has asked to cancel it.
+   * Records that a command which never arrived will be written to the client's next link. Ends the command instead, and
+   * returns null, if its params are no longer stored, if it is due or paused, or if someone requested a cancel.
    */
   #writeAgain(entry: E, { nodeId }: Binding): MarkedDispatch | null {
     const { command: before } = entry;
@@ -487,9 +489,9 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   }
 
   /**
-   * Queues a command on the client's link. Returns false if the command names another instance. Such a command ends if
-   * it was queued before. Otherwise it keeps waiting for that instance. A command that names a context of another
-   * instance ends, because that context never returns.
+   * Queues a command on the client's link. Returns false if the command names another instance: it ends if it was
+   * queued before, and otherwise keeps waiting. A command with a context of another instance ends, because the context
+   * never returns.
    */
   #queue(entry: E, { instanceId, nodeId }: Binding): boolean {
     const { command } = entry;
@@ -521,15 +523,12 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
     return this.#move(entry, { nodeId, recoveredFromNodeId: recoveredFrom(command, command.nodeId, nodeId) });
   }
 
-  /**
-   * Parks a queued command. Its connect budget no longer counts, because the command was queued within it. Only the
-   * deadline counts from then on.
-   */
+  /** Parks a queued command. It was queued within its connect budget, so from now on only its deadline counts. */
   #park(entry: E): void {
     if (entry.command.stage === 'queued') this.#move(entry, { stage: 'admitted', nodeId: null });
   }
 
-  // Waits on known commands.
+  // Waits for existing commands.
 
   /** Registers a wait. Reading the record and registering are one act, so no end is missed in between. */
   attach(key: CommandKey, request: NewWaiter): AttachResult {
@@ -547,8 +546,8 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
 }
 
 /**
- * Returns a name for an attempt to dispatch a command; null if there is no attempt. Attempts are unique for a link, and
- * the epoch of a link is unique for its client.
+ * Returns the name under which a dispatch attempt is stored; null if the attempt has no name. The name is unique for
+ * the client, because attempts are unique for a link, and epochs are unique for a client.
  */
 export function attemptOf({ binding: { epoch }, attempt }: Attempt): string | null {
   return attempt === undefined ? null : nameOf({ epoch, attempt });
@@ -558,14 +557,14 @@ function nameOf({ epoch, attempt }: { readonly epoch: number; readonly attempt: 
   return `${epoch}:${attempt}`;
 }
 
-/** Whether this attempt recorded the dispatch of a command on which its client has not reported yet. */
+/** Whether this attempt recorded the dispatch of the command, and the client has not reported on the command yet. */
 function isMarkedBy({ command, markedBy }: HeldCommand, made: Attempt): boolean {
   return command.stage === 'dispatched' && markedBy !== null && markedBy === attemptOf(made);
 }
 
 /**
- * Whether a command that is admitted now may be dispatched in the same act: the client is bound to the link that offers
- * it, and no other command waits, so that the order of admission is kept.
+ * Whether the dispatch of a new command may be recorded together with its admission: the client is bound to the link of
+ * the claim, and no other command waits, so that commands are dispatched in the order of admission.
  */
 function mayMark({ binding, waiting }: ClientView, { claim, contextId = null }: AdmitRequest): boolean {
   if (!claim || binding === null || waiting.size > 0 || !isSameLink(binding, claim.binding)) return false;
@@ -573,8 +572,8 @@ function mayMark({ binding, waiting }: ClientView, { claim, contextId = null }: 
 }
 
 /**
- * Whether a client that is bound to this link moves. A link that comes up replaces no newer one. Any other move
- * concerns the bound link only. A move that unbound the client goes on until a link comes up.
+ * Whether a move concerns a client that is bound to `bound`: an opening link that is not older, or any other move of
+ * the bound link. After a `down` move has begun, `bound` is null, and the move goes on until a link opens.
  */
 function mayMove(bound: Binding | null, { binding: { epoch }, link, begun = false }: Move): boolean {
   if (bound === null) return begun ? link === 'down' : link === 'up';
@@ -582,8 +581,8 @@ function mayMove(bound: Binding | null, { binding: { epoch }, link, begun = fals
 }
 
 /**
- * Whether a command that runs on a client never arrived there: the client did not name it, nor reported on it. What was
- * dispatched on this same link is on its way: then the move is one that was made before, and whose answer was lost.
+ * Whether a dispatched command never arrived: the client did not list it as received, and has not reported on it. If it
+ * was dispatched on the opening link itself, it is on its way, because this act repeats one whose answer was lost.
  */
 function isLost({ command, markedBy }: HeldCommand, { received, binding }: Move): boolean {
   const { commandId, stage } = command;

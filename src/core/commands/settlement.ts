@@ -1,37 +1,47 @@
-/** What a command is settled with: its cancel, its answer, or an end that its client did not report. Types only. */
+/**
+ * The changes of a command that are not a report of its client: a cancel, an end, or a note about its answer. Types
+ * only.
+ */
 import type { Command, ContextRefusal } from './command.ts';
 
-/** A settlement that concerns the answer of a command, and never its end. */
+/** A note about the answer of a command. It never ends the command. */
 export type OfAnswer =
   /**
-   * Records that the answer of the ended command was written whole to a caller: by the request `by`, which must owe it,
-   * or by another one (null). Changes nothing while the command is live, and after an unknown outcome.
+   * Says that the whole answer of the ended command was written to a caller. `by`: the request that wrote it, which
+   * must be the one that owes the answer; null: another caller's request. Changes nothing if the command is live or its
+   * outcome is unknown.
    */
   | { readonly kind: 'answered'; readonly by: string | null }
-  /** Records that a later call names the ended command, and runs it once more on purpose. */
+  /** Says that a later call names the ended command in order to run it once more on purpose. */
   | { readonly kind: 'repeated' }
-  /** Records that the answer of the request `by` was lost, if that owes it. */
+  /** Says that the answer of the request `by` was lost. Changes nothing if another request owes the answer. */
   | { readonly kind: 'lost'; readonly by: string }
-  /** Records that from now on the request `by` owes the answer, if it is still the one that `instead` owes. */
+  /**
+   * Moves the answer from the request `instead` to the request `by`. Changes nothing if `instead` no longer owes the
+   * answer.
+   */
   | { readonly kind: 'owed'; readonly by: string; readonly instead: string };
 
 export type Settlement =
   | OfAnswer
-  /** Requests a cancel. It ends a command that was not dispatched; for a dispatched one it is only recorded. */
+  /** Requests a cancel. If the command was not dispatched, this ends it; if it was, this is only recorded. */
   | { readonly kind: 'cancel'; readonly reason: string | null; readonly by: string }
-  /** Ends the command if it is due: `expired` if it was never dispatched, else `outcome_unknown`. */
+  /**
+   * Ends the command if it is past its connect deadline or its deadline: as `expired` if it was never dispatched, and
+   * as `outcome_unknown` otherwise.
+   */
   | { readonly kind: 'expire' }
-  /** Ends the command `expired`, unless it was dispatched. */
+  /** Ends the command as `expired`, unless it was dispatched. */
   | { readonly kind: 'refuse'; readonly code: ContextRefusal }
   /**
-   * Ends the command as `paused`, with nothing run: this attempt dispatched it on the link with this node and epoch, and
-   * the node has not written it. Changes nothing if another attempt dispatched it, or if its client has another link or
-   * reported on it.
+   * Ends the command as `paused`: this attempt recorded its dispatch on the link with this node and epoch, and the node
+   * has not written it, so nothing ran. Changes nothing if another attempt recorded the dispatch, if the client has
+   * another link, or if the client reported on the command.
    */
   | { readonly kind: 'unwritten'; readonly nodeId: string; readonly epoch: number; readonly attempt: string }
   /**
-   * Ends the command: `outcome_unknown` if it was dispatched, else `expired`. If `instanceId` is given, the command ends
-   * only if it was dispatched to that instance, or waits for it.
+   * Ends the command: as `outcome_unknown` if it was dispatched, and as `expired` otherwise. If `instanceId` is not
+   * null, ends it only if it was dispatched to that instance or waits for it.
    */
   | {
       readonly kind: 'give_up';

@@ -26,8 +26,8 @@ export const SPAN_ATTRIBUTE = {
 } as const;
 
 /**
- * The method that a span names if the client is not known to have the action. Callers may invent any number of actions,
- * so those would make too many different methods.
+ * The method in a span if it is not known that the client has the action. Callers can invent any number of action
+ * names, which would give too many different methods.
  */
 export const OTHER_METHOD = '_OTHER';
 
@@ -53,7 +53,7 @@ export function subjectAttributes(
 }
 
 /**
- * Returns the attributes that name the action. The method of an action that the client is not known to have is
+ * Returns the attributes that name the action. If it is not known that the client has the action, the method is
  * OTHER_METHOD.
  */
 export function methodAttributes(action: string, isKnown: boolean): SpanAttributes {
@@ -61,7 +61,7 @@ export function methodAttributes(action: string, isKnown: boolean): SpanAttribut
   return { [SPAN_ATTRIBUTE.method]: OTHER_METHOD, [SPAN_ATTRIBUTE.methodOriginal]: action };
 }
 
-/** Returns the attributes that the record of a command gives. */
+/** Returns the attributes that come from a command's record. */
 export function recordAttributes(command: Command): SpanAttributes {
   const { lastProvenStage, execution, attempts, clientType } = command;
   const attributes: SpanAttributes = {
@@ -74,16 +74,16 @@ export function recordAttributes(command: Command): SpanAttributes {
 }
 
 /**
- * Whether the client is known to have the action: the client advertised the action at the admission, or acknowledged
- * the command.
+ * Whether it is known that the client has the action: it advertised the action when the command was admitted, or it
+ * acknowledged the command.
  */
 export function hasKnownAction({ clientType, acknowledgedAt }: Command): boolean {
   return clientType !== null || acknowledgedAt !== null;
 }
 
 /**
- * Returns the end of a command's span, with the attributes of its status and of the type of its error. The status of a
- * live command is `pending`.
+ * Returns the attributes with which a command's span ends: its status and the type of its error. The status of a live
+ * command is `pending`.
  */
 export function outcomeEnd(outcome: Outcome | null, errorCode: string | null): SpanEnd {
   const failed = outcome === 'failed' || outcome === 'expired' || outcome === 'outcome_unknown';

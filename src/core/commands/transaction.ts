@@ -1,4 +1,7 @@
-/** One act on commands: what the rules read of a store, and the methods with which they change it. Types only. */
+/**
+ * The interface of one act on commands: what the rules read from a store, and the methods with which they change it.
+ * Types only.
+ */
 import type { MessageKind, StoredPayload, TerminalError } from '../history/message.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -10,32 +13,38 @@ import type { NewWaiter } from './waiter.ts';
 import type { AdmitQuestion, AdmitRequest, AdmitResult, Binding, LinkMove, Received } from './command-store.ts';
 import type { MailboxRow } from './node-store.ts';
 
-/** A row about a command, which an act on the command posts. */
+/** A mailbox row about a command, which an act on the command posts. */
 export type CommandRow = Extract<MailboxRow, { readonly key: CommandKey }>;
 
-/** The rows of a command's progress: how many there are, and when the last one was retained. */
+/** The progress rows of a command: how many there are, and when the last one was written. */
 export type Progress = { readonly rows: number; readonly at: number };
 
-/** A command as a store holds it, with what is no part of its record. Only a transaction changes it. */
+/**
+ * A command as a store holds it: its record, and members that are not part of the record. Only a transaction changes
+ * it.
+ */
 export interface HeldCommand {
   readonly command: Command;
-  /** The node that the command was last queued on. */
+  /** The node on which the command was last queued. */
   readonly queuedOn: string | null;
-  /** The attempt that dispatched it (see `attemptOf`); null if the store does not keep attempts. */
+  /**
+   * The attempt that recorded the dispatch (see `attemptOf`); null if there was none, or if the store does not store
+   * attempts.
+   */
   readonly markedBy: string | null;
-  /** Null before the first row of progress. */
+  /** Null before the first progress row. */
   readonly progress: Progress | null;
 }
 
-/** What the rules read of a client: its link, and how many of its commands were not dispatched. */
+/** What the rules read about a client: its link, and how many of its commands were not dispatched yet. */
 export interface ClientView {
   readonly binding: Binding | null;
   readonly waiting: { readonly size: number };
 }
 
 /**
- * What happened to a client's link. `begun`: earlier acts have moved the first parts of the queue to this link (see
- * `Transaction.moving`). `received`: see `CommandStore.rebind`.
+ * The opening or closing of a client's link. `begun`: whether earlier acts have already moved the first parts of the
+ * queue (see `Transaction.moving`). `received`: see `CommandStore.rebind`.
  */
 export type Move = {
   readonly binding: Binding;
@@ -46,29 +55,29 @@ export type Move = {
 
 /** The commands of a client that one act moves, each list in the order of admission. */
 export interface MovingQueue<E> {
-  /** The link that the client is bound to, even if the lease of its node is over. */
+  /** The link to which the client is bound, even if the lease of the link's node has run out. */
   readonly binding: Binding | null;
-  /** Commands that were not dispatched. */
+  /** The commands that were not dispatched. */
   readonly waiting: Iterable<E>;
-  /** Commands that were admitted for the link to which the queue moves, after it came up. They come after `waiting`. */
+  /** The commands that were admitted for the new link after it opened. They come after `waiting`. */
   readonly arrived: Iterable<E>;
-  /** Commands that were dispatched. Only the last part has them. */
+  /** The commands that were dispatched. Empty except for the last part. */
   readonly running: Iterable<E>;
-  /** Whether no further command moves that was known before this part. */
+  /** Whether this is the last part of the queue. */
   readonly isLast: boolean;
 }
 
 /**
- * What a client reports of a context, while its link is up and until its connection is forgotten. `reported`: by this
- * instance, not as closed, and in its first life. `gone`: not so. `unknown`: the client's instance has not reported its
- * contexts.
+ * What a client reports about a context. `reported`: this instance reports the context, as not closed and in its first
+ * life. `gone`: the client's instance has reported its contexts, and this one is not among them, is closed, or is in a
+ * later life. `unknown`: the client's instance has not reported its contexts, or its connection was forgotten.
  */
 export type ContextState =
   { readonly kind: 'reported'; readonly instanceId: string } | { readonly kind: 'gone' | 'unknown' };
 
 export type RefusedAdmission = Extract<AdmitResult, { readonly kind: 'refused' }>;
 
-/** The members of a message about a command that a rule decides. If no id is given, the id is `<command>:<kind>`. */
+/** The members of a history row that a rule decides. The default for `id` is `<command>:<kind>`. */
 export type CommandMessage = {
   readonly kind: MessageKind;
   readonly instanceId: string | null;
@@ -79,98 +88,108 @@ export type CommandMessage = {
 
 /**
  * One act on commands. A rule makes all its changes with these methods, and either all of them are applied or none. A
- * store may answer reads from a cache if it checks, when it writes, that the values that were read are still valid. A
- * guard may also leave its refusal to that check, and then returns null. `E` is a command and `C` a client as the store
- * holds them.
+ * store may answer reads from a cache, if it checks before it writes that the values are still valid. A guard may leave
+ * its refusal to that check, and then returns null. `E` is a command and `C` a client, as the store holds them.
  */
 export interface Transaction<E extends HeldCommand, C extends ClientView> {
   /** The time of the act, in epoch milliseconds. */
   readonly now: number;
 
   // Reads.
-  /** Returns a live or ended command that has a record. */
+  /** Returns a live or ended command whose record is retained. */
   find(key: CommandKey): E | null;
-  /** Returns what is left of an ended command without a record; `conflict` if its digest differs from the given one. */
+  /**
+   * Returns the mark of an ended command whose record was removed; `conflict` if its digest differs from the given one.
+   */
   markOf(key: CommandKey, digest: string | null): CommandMark | 'conflict' | null;
   client(key: ClientKey): C;
   /**
-   * Returns the commands of a client that move because of its link. A store may move a long queue in parts: then each
-   * part is an act of its own, and returns the next commands in the order of admission.
+   * Returns the commands of a client that move because of its link. A store may move a long queue in parts. Each part
+   * is an act of its own, and gets the next commands in the order of admission.
    */
   moving(key: ClientKey, move: Move): MovingQueue<E>;
-  /** Whether the client has another connection than the one in `seen`, or advertises other actions. */
+  /** Whether the client's connection is no longer the one in `seen`, or its actions have changed. */
   isOutdated(request: AdmitRequest): boolean;
-  /** Whether a time has come, by the clock that decides deadlines. */
+  /** Whether the time has passed, by the clock that decides deadlines. */
   isOver(deadline: number): boolean;
-  /** Returns the params of a live command, as long as the store keeps them. */
+  /** Returns the params of a live command; null if the store no longer has them. */
   params(entry: E): JsonText | null;
   /**
-   * Returns the params of a command that was dispatched, for writing it again; null: they were given up. Absent params
-   * are kept as `{}`.
+   * Returns the params of a dispatched command, for writing the command again. If the call had no params, returns `{}`.
+   * Null if the params are no longer stored.
    */
   keptParams(entry: E): JsonText | null;
-  /** Returns the recorded result, as long as it is retained. */
+  /** Returns the recorded result; null if there is none, or if it is no longer retained. */
   result(entry: E): JsonText | null;
-  /** Returns what a client reports of a context. */
+  /** Returns what a client reports about a context. */
   context(key: ClientKey, contextId: string): ContextState;
   /** Returns a pause that covers the call now; null if none does. */
   pauseOf(call: PausedCall): Pause | null;
-  /** Returns how many reservations a scope holds. For answers only: guards compare the counts themselves. */
+  /** Returns how many reservations a scope holds. For answers only: the guards do their own comparisons. */
   reserved(scopeId: string): number;
 
-  // Guards.
-  /** Refuses if the scope holds `most` reservations or more. */
+  // Guards: each returns a refusal, or null if there is nothing to refuse.
+  /** Refuses if the scope holds `most` or more reservations. */
   scopeFull(scopeId: string, most: number, refusal: RefusedAdmission): RefusedAdmission | null;
-  /** Refuses if the scope holds more than `above` reservations, and the user `most` of them or more. */
+  /** Refuses if the scope holds more than `above` reservations and the user holds `most` or more of them. */
   memberFull(question: AdmitQuestion, limits: MemberLimits, refusal: RefusedAdmission): RefusedAdmission | null;
-  /** Refuses if `most` or more commands of the client were not dispatched. */
+  /** Refuses if `most` or more of the client's commands were not dispatched yet. */
   queueFull(client: C, most: number, refusal: RefusedAdmission): RefusedAdmission | null;
-  /** Returns why an id that a caller chose may not be admitted: there is no room for its mark. */
+  /** Refuses an id that a caller chose if there is no room for its mark. */
   noMark(client: C, commandId: string): ShareRefusal | null;
-  /** Returns why the params may not wait: they exceed what the user may hold. */
+  /** Refuses params that exceed what the user may hold in its queues. */
   noRoom(client: C, params: JsonText): ShareRefusal | null;
-  /** Returns after how many milliseconds the bucket has a token; 0 if it has one, or if `takeToken` decides. */
+  /** Returns in how many milliseconds the bucket will have a token: 0 if it has one now, or if `takeToken` decides. */
   waitForToken(rate: CallerRate): number;
-  /** Whether the command has fewer than `most` waits, or has this one. In a preview, `waiter` has only `waitFor`. */
+  /**
+   * Whether a wait may be registered: the command has fewer than `most` waits, or already has this one. In a preview,
+   * `waiter` has only `waitFor`.
+   */
   canWait(entry: E, waiter: Pick<NewWaiter, 'waitFor'>, most: number): boolean;
 
   // Writes.
   /**
-   * Adds a command with its reservation, its deadline and, if there is room or the caller chose the id, its mark. Its
-   * params count as waiting, unless it was dispatched in this same act.
+   * Adds a command with its reservation and its deadline. Adds its mark too, if there is room or if the caller chose
+   * the id. Its params count as queued bytes, unless the command was dispatched in this same act.
    */
   add(client: C, request: AdmitRequest, command: Command, markedBy: string | null): E;
-  /** Takes a token of the bucket. Called only if `waitForToken` returned 0. */
+  /** Takes a token from the bucket. Called only after `waitForToken` returned 0. */
   takeToken(rate: CallerRate): void;
-  /** Reserves room for the mark of a known command, if there is room and none is reserved yet. */
+  /** Reserves room for the mark of an existing command, if there is room and none is reserved yet. */
   reserveMark(entry: E): void;
-  /** Registers a wait, unless the command has one with its rpc id, because the request is repeated. */
+  /**
+   * Registers a wait. Does nothing if the command already has a wait with the same rpc id, because the request was
+   * repeated.
+   */
   wait(entry: E, waiter: NewWaiter): void;
-  /** Retains a history row of a command. */
+  /** Writes a history row of a command. */
   retain(entry: E, row: CommandMessage): void;
-  /** Posts the command to the node of the client's link, unless the link is still coming up. */
+  /** Posts the command to the node of the client's link, unless the link is still opening. */
   offer(entry: E, nodeId: string): void;
   /** Posts a row to the mailbox of a node. */
   post(nodeId: string, row: CommandRow): void;
   /** Replaces the record. */
   move(entry: E, command: Command): void;
-  /** Replaces the record of a command that is queued on `command.nodeId`. From now on only its deadline counts. */
+  /**
+   * Replaces the record of a command that is queued on `command.nodeId` now. From now on its connect deadline no longer
+   * applies.
+   */
   queue(entry: E, command: Command): void;
   /**
-   * Replaces the record of a command that is dispatched now. Returns its params. They stop counting as waiting, unless
-   * the store keeps them until the command is reported or has ended.
+   * Replaces the record of a command that is dispatched now, and returns its params. The params no longer count as
+   * queued bytes, unless the store keeps them until the client reports on the command.
    */
   run(entry: E, command: Command, markedBy: string | null): JsonText | null;
-  /** Gives up the params that are kept of a command, because it has arrived. */
+  /** Discards the stored params of a command, because the command has arrived at its client. */
   arrived(entry: E): void;
   noteProgress(entry: E, progress: Progress): void;
-  /** Lets deduplication count one arrival of the message of an end. */
+  /** Tells deduplication that a message with the end of a command arrived. */
   countEnd(isNew: boolean): void;
-  /** Replies to each wait that the record satisfies now, and removes it. */
+  /** Replies to each wait that the record now satisfies, and removes the wait. */
   reply(entry: E): void;
-  /** Replaces the record by its last one, keeps the result, frees the reservation and replies to the waits. */
+  /** Replaces the record by the terminal one, stores the result, frees the reservation, and replies to the waits. */
   end(entry: E, command: Command, result: JsonText | null): void;
-  /** Binds a client to a link, or to none. Called for each part of a queue that moves to a link. */
+  /** Binds a client to a link, or unbinds it (null). If a queue moves in parts, called for each part. */
   bind(key: ClientKey, binding: Binding | null): void;
 
   /** Returns the SHA-256 of a text. */

@@ -17,10 +17,10 @@ export type WaiterFilter = {
   /** The node of the target's connection. */
   readonly nodeId: string | null;
   readonly callerNodeId: string | null;
-  /** The context that the command names. */
+  /** The context that the command names; null: any or none. */
   readonly contextId: string | null;
   readonly minAgeMs: number | null;
-  /** The only actions for whose commands the requester may see waits. Absent: all. */
+  /** The actions whose waits the requester may see. Absent: all actions. */
   readonly seen?: ActionPatterns;
 } & CallerFilter;
 
@@ -39,41 +39,45 @@ export const ANY_WAIT: WaiterFilter = {
 export type AttachResult =
   | { readonly kind: 'waiting'; readonly waiter: Waiter; readonly command: Command }
   | { readonly kind: 'satisfied'; readonly command: Command; readonly result: JsonText | null }
-  /** The command ended, and only its mark is left. */
+  /** The command ended, and only its mark is retained. */
   | { readonly kind: 'ended'; readonly mark: CommandMark }
   | { readonly kind: 'full' }
   | { readonly kind: 'unknown' };
 
-/** A number of waits. `complete` is false if the count stopped at COUNT_SCAN rows. */
+/** A number of waits. `complete`: false if counting stopped at COUNT_SCAN rows. */
 export type Counted = { readonly count: number; readonly complete: boolean };
 
-/** Numbers of waits by the node of the target's connection; the key is null for commands that wait for their client. */
+/**
+ * The number of waits for each node of a target's connection. The key is null for commands whose client is not
+ * connected.
+ */
 export type WaitCounts = WithGaps & {
   readonly counts: ReadonlyMap<string | null, number>;
-  /** False if the count stopped at COUNT_SCAN rows. */
+  /** False if counting stopped at COUNT_SCAN rows. */
   readonly complete: boolean;
 };
 
 export type CountedScan = { readonly total: number; readonly scan: Scan<PendingWait> };
 
 /**
- * The waits of the callers of this process. `CommandStore.admit` or `attach` adds a row. The row is removed when its
- * command ends, its stage is reached, or `remove` is called. A deployment has at most WAITERS_PER_COMMAND waits on a
- * command; those of a node that is gone do not count. Reads return the rows of all nodes, or, without the capability
- * `allWaits`, those of this process: other nodes are then asked for theirs (`core/calls/pending.ts`). Positions begin
- * with a time, so those of several processes can be compared.
+ * The waits of callers. `CommandStore.admit` or `attach` adds a row. The row is removed when its command ends, when the
+ * command reaches the stage that the caller waits for, or when `remove` is called. A command has at most
+ * WAITERS_PER_COMMAND waits in the whole deployment, not counting those of nodes that are gone. Reads return the rows
+ * of all nodes. A store without the capability `allWaits` returns only the rows of this process;
+ * `core/calls/pending.ts` then asks the other nodes. A position begins with a time, so positions of different processes
+ * can be compared.
  */
 export interface WaiterStore {
-  /** Atomic: reads the record and registers the waiter in one act, so that no end is missed in between. */
+  /** Atomic: reads the record and registers the waiter in one act, so no end is missed between the two. */
   attach(key: CommandKey, waiter: NewWaiter): MaybePromise<AttachResult>;
-  /** Removes a wait, because it ended or because the caller hung up. The command is not touched. Idempotent. */
+  /** Removes a wait that ended, or whose caller hung up. Does not change the command. Idempotent. */
   remove(key: CommandKey, rpcId: string): MaybePromise<void>;
-  /** Lists waits in the order in which they were registered. Observation only: resolves, renews and removes nothing. */
+  /** Lists waits in the order in which they were registered. Resolves, renews and removes nothing. */
   list(filter: WaiterFilter, page: PageRequest): MaybePromise<Scan<PendingWait>>;
   countByNode(filter: WaiterFilter): MaybePromise<WaitCounts>;
   /**
-   * Returns for each user the first page that `list` gives for this user, and the total number of the user's waits. One
-   * round trip.
+   * Returns for each user the first page of `list` for this user, and the total number of the user's waits. One round
+   * trip.
    */
   ofUsers(userIds: readonly string[], first: number): MaybePromise<readonly CountedScan[]>;
   ofClients(keys: readonly ClientKey[], first: number): MaybePromise<readonly CountedScan[]>;

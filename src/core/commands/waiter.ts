@@ -3,17 +3,17 @@ import type { CommandKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { reached, type Command, type CommandCaller, type Stage } from './command.ts';
 
-/** The stage that a call waits for. */
+/** The stage of the command that a caller waits for. */
 export type WaitFor = 'admitted' | 'acknowledged' | 'completed';
 
 /**
- * One caller's unresolved wait on a command. The row proves only that the correlator has not resolved the waiter. It
- * proves nothing about the socket, the client, or a result that arrived after the caller hung up.
+ * One caller's wait on a command that is not resolved yet. The row proves only this. It proves nothing about the
+ * socket, the client, or a result that arrived after the caller hung up.
  */
 export type Waiter = CommandKey & {
   readonly rpcId: string;
   readonly action: string;
-  /** Who waits. It may be another caller than the one that invoked the command. */
+  /** The caller that waits. It may be another one than the caller who invoked the command. */
   readonly caller: CommandCaller;
   readonly callerNodeId: string;
   readonly waitFor: WaitFor;
@@ -29,12 +29,15 @@ export function waiterOf(command: Command, wait: NewWaiter, now: number): Waiter
   return { userId, clientId, commandId, action, rpcId, caller, callerNodeId, waitFor, createdAt: now, timesOutAt };
 }
 
-/** A wait to register. `withinMs`: how long from now; null: for as long as the command may live. */
+/**
+ * A wait to register. `withinMs`: how long the wait may take from now, in milliseconds; null: as long as the command
+ * lives.
+ */
 export type NewWaiter = Pick<Waiter, 'rpcId' | 'caller' | 'callerNodeId' | 'waitFor'> & {
   readonly withinMs: number | null;
 };
 
-/** What a waiter is resolved with: the record at that moment, and the result if it had one. */
+/** The resolution of a waiter: the command's record at that moment, and its result if it had one. */
 export type Reply = { readonly rpcId: string; readonly command: Command; readonly result: JsonText | null };
 
 const STAGE_OF: Readonly<Record<WaitFor, Stage>> = {

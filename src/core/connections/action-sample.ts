@@ -1,4 +1,4 @@
-/** Samples the actions that live clients advertise. */
+/** Samples the actions that connected clients advertise. */
 import { tokenAllows, type InvocationTarget } from '../auth/policy.ts';
 import { requireAdmin, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
@@ -14,13 +14,15 @@ import { advertisedBytes, isLive, type Connection, type ActionAdvertisement } fr
 
 export type Actions = ReturnType<typeof createActions>;
 
-/** Creates the API of advertised actions. They describe capabilities and are never an authorization. */
+/**
+ * Creates the API of advertised actions. An advertised action describes what a client can do and authorizes nothing.
+ */
 export function createActions(deps: Deps) {
   return {
     /**
-     * Reads a bounded sample of the actions that live connections advertise. Admin only. `name` selects one action, and
-     * `text` those whose name contains it; null: all. `reading` is that of the document, so that several samples of it
-     * read the connections once.
+     * Returns a bounded sample of the actions that connected clients advertise. Admin only. `name` selects the action
+     * with this name, and `text` those whose names contain it; null: all. `reading`: that of the document, so that
+     * several samples in one document read the connections once.
      */
     async sample(
       requester: Requester,
@@ -40,14 +42,11 @@ export function createActions(deps: Deps) {
       ]);
       return answer(taken, [...gaps, ...silent], deps.clock.now());
     },
-    /**
-     * Whether the token and the policy let the caller invoke an action. Says nothing about the client, which may refuse
-     * it for reasons of its own.
-     */
+    /** Whether the caller's token and the policy permit an action. The client itself may still refuse it. */
     mayInvoke: (caller: CallingPrincipal, target: InvocationTarget): boolean =>
       tokenAllows(caller, target.action) && deps.policy.decide(caller, target).allowed,
     /**
-     * Returns the completeness of a connection's own advertisements. For nested fields, after the connection was
+     * Returns the completeness of a connection's list of actions. For nested fields, after the connection was
      * authorized.
      */
     completeness: ({ actions, nodeId }: Connection) =>
@@ -58,7 +57,7 @@ export function createActions(deps: Deps) {
   };
 }
 
-/** The sample so far. `cut` names the source from which something was left out; null: nothing was left out. */
+/** The sample so far. `cut`: the source of which the sample contains only a part; null if it contains everything. */
 type Taken = {
   readonly items: AdvertisedAction[];
   connections: number;
@@ -68,15 +67,15 @@ type Taken = {
 
 type Filling = {
   readonly taken: Taken;
-  /** Whether the sample has the action with this name. */
+  /** Whether an action with this name belongs in the sample. */
   readonly isWanted: (name: string) => boolean;
   readonly reading: DocumentReading | undefined;
 };
 
 /**
- * Fills the sample from the live connections, in the order of the store, and ends at the first item that has to be left
- * out. Once the sample is full, reading continues only to find out whether anything is left out. After SCAN_BUDGET rows
- * the sample counts as cut. Returns the gaps that the store reported.
+ * Fills the sample from the connected clients, in the order of the store, and stops at the first item that does not
+ * fit. When the sample is full, reading goes on only to find out whether there are more items. After SCAN_BUDGET rows,
+ * the sample is marked as cut. Returns the gaps that the store reported.
  */
 async function fill(deps: Deps, { taken, isWanted, reading }: Filling): Promise<readonly ObservedSource[]> {
   const gaps: ObservedSource[] = [];
@@ -96,7 +95,7 @@ async function fill(deps: Deps, { taken, isWanted, reading }: Filling): Promise<
   return gaps;
 }
 
-/** Adds the matching actions of a connection to the sample. A connection without a matching action does not count. */
+/** Adds the matching actions of a connection to the sample. A connection without a matching action is not counted. */
 function take(
   taken: Taken,
   { userId, clientId, instanceId, actions }: Connection,
@@ -110,7 +109,7 @@ function take(
   taken.connections++;
   for (const action of offered.slice(0, room)) {
     taken.bytes += advertisedBytes(action);
-    // The first advertisement is always taken, so that a large one does not make the sample empty.
+    // The first item is always added, so that one large item does not make the sample empty.
     if (taken.bytes > ACTION_SAMPLE_BYTES && taken.items.length > 0) return void (taken.cut = 'actions');
     taken.items.push({ userId, clientId, instanceId, action });
   }

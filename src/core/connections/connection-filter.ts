@@ -7,20 +7,23 @@ import type { GivenFilter } from '../cursors.ts';
 import { type ConnectionStatus, type ClientType, connectionStatus, type Connection } from './connection.ts';
 import { type Label, hasLabels, hasLabelWith, checkLabels } from './labels.ts';
 
-/** Selects connections. A connection must match every member that is not null. */
+/** A filter for connections. A connection must match every member that is not null. */
 export type ConnectionFilter = {
   readonly userId: string | null;
   readonly nodeId: string | null;
-  /** The nodes of which one must hold the link. */
+  /** The nodes of which one must have the link. */
   readonly nodeIds: readonly string[] | null;
   readonly status: ConnectionStatus | null;
   readonly clientType: ClientType | null;
   /** The name of an action that the client advertises. */
   readonly action: string | null;
-  /** A text in lower case that must be part of the user's id, the client's id, or the value of a label. */
+  /** A text in lower case that must occur in the user id, in the client id, or in the value of a label. */
   readonly text: string | null;
   readonly labels: readonly Label[] | null;
-  /** The only actions that the requester may see: the client must advertise one of them. Absent: all. */
+  /**
+   * The patterns of the actions that the requester may see. The client must advertise an action that matches one of
+   * them. Absent: every client matches.
+   */
   readonly seen?: ActionPatterns;
 };
 
@@ -36,10 +39,7 @@ export const ANY_CONNECTION: ConnectionFilter = {
   labels: null,
 };
 
-/**
- * Whether a connection matches the filter now. Does not compare the user: the caller passes only connections of the
- * filter's user.
- */
+/** Whether a connection matches the filter now. Does not compare `userId`: pass only connections of that user. */
 export function matchesConnection(filter: ConnectionFilter, connection: Connection, now: number): boolean {
   const { nodeId, nodeIds, status, clientType, action, text, labels, seen } = filter;
   return (
@@ -60,14 +60,14 @@ function mentions(connection: Connection, text: string): boolean {
   return userId.toLowerCase().includes(text) || clientId.toLowerCase().includes(text) || hasLabelWith(connection, text);
 }
 
-/** `labels`: each as `key=value`. `onSilentNodes`: whether only connections on silent nodes are listed. */
+/** `labels`: each as `key=value`. `onSilentNodes`: if true, only connections on silent nodes are listed. */
 export type ConnectionQuery = GivenFilter<Omit<ConnectionFilter, 'labels' | 'nodeIds' | 'seen'>> & {
   readonly labels?: readonly string[] | null | undefined;
   readonly onSilentNodes?: boolean | null | undefined;
 };
 
 /**
- * Returns the filter of a query, limited to what the requester may see. Throws `invalid_argument` if a member is not
+ * Returns the filter for a query, limited to what the requester may see. Throws `invalid_argument` if a member is not
  * valid, and the errors of `readSight`.
  */
 export function checkFilter(requester: Principal | null, query: ConnectionQuery): ConnectionFilter {
@@ -87,14 +87,14 @@ export function checkFilter(requester: Principal | null, query: ConnectionQuery)
 }
 
 /**
- * Returns the part of a filter that cursors are bound to. Members that are not given add nothing, so that cursors from
- * older versions, which did not have these members, stay valid.
+ * Returns the part of a filter to which cursors are bound. A member that is not set adds nothing, so cursors stay valid
+ * that older versions made without this member.
  */
 export function cursorFilter({ userId, nodeId, status, ...later }: ConnectionFilter): object {
   return { userId, nodeId, status, ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)) };
 }
 
-/** Returns `cursorFilter` for a filter that names only a user. */
+/** Returns the result of `cursorFilter` for a filter that names only a user. */
 export function cursorFilterOfUser(userId: string): object {
   return { userId, nodeId: null, status: null };
 }

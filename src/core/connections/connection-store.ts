@@ -1,4 +1,4 @@
-/** The port of connections: which link of each client is bound, and what the client advertises. */
+/** The storage port of connections: the link to which each client is bound, and what the client advertises. */
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
 import { DEAD_MS, FORGET_MS } from '../limits.ts';
@@ -15,7 +15,7 @@ export type ConnectRequest = ClientKey & {
   readonly clientType: ClientType;
   /** Whether the link's token has the scope `host`. */
   readonly host: boolean;
-  /** As in Connection. */
+  /** See the members of `Connection`. */
   readonly places?: boolean;
   readonly linkAttempt?: number | undefined;
   readonly helloAt?: number | undefined;
@@ -24,8 +24,8 @@ export type ConnectRequest = ClientKey & {
 };
 
 /**
- * How a client connected. `resumed`: the same instance reconnected (or opened a second socket). `replaced`: another
- * instance was live or remembered.
+ * How a client connected. `connected`: it had no row. `resumed`: the same instance has connected again, or opened a
+ * second socket. `replaced`: the row was that of another instance, connected or not.
  */
 export type ConnectResult = {
   readonly kind: 'connected' | 'resumed' | 'replaced';
@@ -37,26 +37,26 @@ export type ConnectResult = {
 export type UserRow = { readonly userId: string; readonly count: number };
 
 /**
- * Stores connections. The backend sets the times. A row is forgotten FORGET_MS after its link was lost. A row counts as
- * disconnected (`node_lost`) once its node's lease has run out. In every listing the position of a connection is its
- * user, then its client.
+ * Stores connections. The backend sets the times. A row is deleted FORGET_MS after its link was lost. When the lease of
+ * a node has run out, the rows of its links count as disconnected (`node_lost`). In every listing the position of a row
+ * is its user and then its client.
  */
 export interface ConnectionStore {
   /**
-   * Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. Throws
-   * `stale_instance`, and changes nothing, if the client's row is of a later hello (`isOlderHello`), whether
-   * that link is up or not.
+   * Atomic. Binds the client to this instance and node under a new epoch, and replaces any earlier binding. If the
+   * client's row belongs to a later hello (`isOlderHello`), throws `stale_instance` and changes nothing, whether that
+   * link is still open or not.
    */
   connect(request: ConnectRequest): MaybePromise<ConnectResult>;
-  /** Atomic. Records a sign of life. Null if the epoch is not the current one or the link is down. */
+  /** Atomic. Records a sign of life. Null if the epoch is not the current one, or if the link is down. */
   touch(key: ClientKey, epoch: number): MaybePromise<Connection | null>;
-  /** Atomic. Replaces the advertisements. Null if the epoch is not the current one or the link is down. */
+  /** Atomic. Replaces the advertised actions. Null if the epoch is not the current one, or if the link is down. */
   advertise(key: ClientKey, epoch: number, actions: readonly ActionAdvertisement[]): MaybePromise<Connection | null>;
   /**
-   * Atomic. Marks the link as down if the epoch is still the current one, so the close of an old socket never affects a
-   * newer link. Idempotent. Returns null if the epoch is not current. Also returns null if the link's node had died and
-   * the node that cleaned up after it has already marked the link as down; `NodeListener.linksLost` reports such a
-   * link. `closeCode`: see `Connection`; default null.
+   * Atomic. Marks the link as down, if the epoch is still the current one. So the late close of an old socket never
+   * affects a newer link. Idempotent. Returns null if the epoch is not the current one. Returns null as well if the
+   * link's node had died and another node has already marked the link as down while cleaning up;
+   * `NodeListener.linksLost` reports such links. `closeCode`: see `Connection`; default null.
    */
   disconnect(
     key: ClientKey,
@@ -64,46 +64,45 @@ export interface ConnectionStore {
     cause: DisconnectCause,
     closeCode?: number | null,
   ): MaybePromise<Connection | null>;
-  /** Returns one connection per key, in the order of the keys; null where there is no row. Reads all keys together. */
+  /** Returns one connection per key, in the order of the keys; null if there is no row. Reads all keys together. */
   get(keys: readonly ClientKey[]): MaybePromise<readonly (Connection | null)[]>;
   /**
-   * Returns a live connection as this process last saw it, without asking the store; null if it knows none. It may be
-   * out of date, so an admission that relies on it passes it as `AdmitRequest.seen` and the store checks it. A store
-   * whose `get` answers in the same tick does not have this method.
+   * Returns a connected client's row as this process last saw it, without asking the store; null if this process has
+   * seen none. The row may be out of date. An admission that uses it passes it as `AdmitRequest.seen`, so that the
+   * store checks it. Absent if the store's `get` answers in the same tick.
    */
   lastSeen?(key: ClientKey): Connection | null;
   /**
-   * Lists connections in order of user and client. A page is cut after SCAN_BUDGET rows that do not match. With a
-   * `reading`, rows are read once for a whole document.
+   * Lists connections, ordered by user and client. A page ends after SCAN_BUDGET rows that do not match. With a
+   * `reading`, each row is read once for a whole document.
    */
   list(filter: ConnectionFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<Connection>>;
   /**
-   * Returns for each user, in the order given, the first connections in order and the total number. Reads all users
-   * together.
+   * Returns for each user, in the given order, the first connections and the total number. Reads all users together.
    */
   ofUsers(
     userIds: readonly string[],
     first: number,
   ): MaybePromise<readonly { readonly total: number; readonly rows: readonly Connection[] }[]>;
-  /** Lists the users that have a row, with the number of their rows, in order of user. */
+  /** Lists the users that have a row, with the number of their rows, ordered by user. */
   users(page: PageRequest): MaybePromise<Scan<UserRow>>;
   /**
-   * Returns the connections that are forgotten next, at most `first`: lost links, the one lost longest ago first, then
-   * those that are up, the one that was silent for longest first. The links of a node that died may come later until
-   * they are marked as lost.
+   * Returns the connections that will be forgotten next, at most `first`: first those whose link was lost, by the time
+   * of the loss, then those whose link is open, by the time of the last sign of life. Links of a dead node may come
+   * later in this order until they are marked as lost.
    */
   quietest(first: number): MaybePromise<Leading<Connection>>;
 }
 
-/** The rows that lead by a measure. `complete`: whether every row was looked at. */
+/** The rows with the highest values of a measure. `complete`: whether all rows were compared. */
 export type Leading<Row> = WithGaps & { readonly rows: readonly Row[]; readonly complete: boolean };
 
-/** Compares connections for `ConnectionStore.quietest`. Equal ones are in order of user and client. */
+/** Compares connections for the order of `ConnectionStore.quietest`. Equal ones are ordered by user and client. */
 export function compareQuiet(a: Connection, b: Connection): number {
   return forgottenAt(a) - forgottenAt(b) || compareClients(a, b);
 }
 
-/** Returns when a connection is forgotten unless its client is heard from again, in epoch milliseconds. */
+/** Returns when a connection will be forgotten if its client does not reappear, in epoch milliseconds. */
 function forgottenAt({ disconnectedAt, lastSeenAt }: Connection): number {
   return (disconnectedAt ?? lastSeenAt + DEAD_MS) + FORGET_MS;
 }

@@ -1,4 +1,4 @@
-/** Reads the connections that a requester may see, their changes, and how often clients reconnect. */
+/** Lists the connections that a requester may see, reports their changes, and counts how often clients reconnect. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { knownInSight, readSight, seenActions } from '../auth/sight.ts';
 import type { ConnectionEvent } from '../backend.ts';
@@ -34,7 +34,7 @@ export function createConnections(deps: Deps) {
     return thenDo(rows, (found) => found.map((row) => row && seenConnection(sight, row)));
   };
   return {
-    /** Lists connections. Calls with the same `reading` share what they read of the store. */
+    /** Lists connections. Calls with the same `reading` share what they read from the store. */
     async list(requester: Requester, query: ConnectionQuery, page: PageArgs, reading?: DocumentReading) {
       const checked = checkFilter(requester, query);
       const onSilentNodes = query.onSilentNodes === true;
@@ -49,7 +49,7 @@ export function createConnections(deps: Deps) {
       if (actions === undefined) return listedPage;
       return { ...listedPage, nodes: listedPage.nodes.map((row) => seenConnection({ actions }, row) ?? row) };
     },
-    /** Returns a connection. Null if there is no such connection, or if the requester does not see it. */
+    /** Returns a connection. Null if there is no such connection, or if the requester may not see it. */
     async get(requester: Requester, { userId, clientId }: ClientKey): Promise<Connection | null> {
       const known = knownInSight(requester, userId);
       if (known === null) return null;
@@ -57,8 +57,8 @@ export function createConnections(deps: Deps) {
       return connection ?? null;
     },
     /**
-     * Returns one connection per key, in order; null where there is no row, or none that the token of the requester
-     * sees. Reads all keys together. For nested fields, after the parent was authorized.
+     * Returns one connection per key, in order; null if there is no row, or if the requester's token may not see it.
+     * Reads all keys together. For nested fields, after the parent was authorized.
      */
     many,
     /** Returns how often each client reconnected in the last hour. Reads all clients together. For nested fields. */
@@ -68,7 +68,7 @@ export function createConnections(deps: Deps) {
       checkTop(requester, first);
       return sampleOf(deps, await backend.reconnects.top(first), RECONNECT_CLIENTS);
     },
-    /** Lists the clients that lead by a measure. Admin only. `first`: 1 to TOP_CLIENTS_MAX. */
+    /** Lists the clients with the highest values of a measure. Admin only. `first`: 1 to TOP_CLIENTS_MAX. */
     async top(requester: Requester, by: ClientMeasure, first: number): Promise<ClientSample> {
       checkTop(requester, first);
       if (by === 'backlog') return sampleOf(deps, await backend.inspector.busiest(first), SCAN_BUDGET);
@@ -77,7 +77,7 @@ export function createConnections(deps: Deps) {
     },
     /**
      * Returns for each user the page that `list` gives for `{ userId }`. For nested fields, after the parent was
-     * authorized. `requester` only binds the cursors.
+     * authorized. `requester` is only used for the cursors.
      */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const pageOf = (userId: string, found: FirstRows<Connection>): Summary<Connection> => {
@@ -89,8 +89,8 @@ export function createConnections(deps: Deps) {
       );
     },
     /**
-     * Subscribes to future changes of the connections of one user. `userId` null: the requester's own connections; for
-     * an administrator, those of all users.
+     * Subscribes to future changes of connections. `userId`: the user whose connections are reported; null: the
+     * requester's own, or for an administrator those of all users.
      */
     events(requester: Requester, userId: string | null): Subscription<ConnectionEvent> {
       const sight = readSight(requester, userId);
@@ -118,7 +118,7 @@ function checkTop(requester: Requester, first: number): void {
     invalid('first', `expected 1 to ${TOP_CLIENTS_MAX}`);
 }
 
-/** Builds the sample of these clients. `limit`: the bound that was reached if they are not complete. */
+/** Builds the answer from these clients. `limit`: the bound that was reached if not all clients were compared. */
 async function sampleOf<Row extends ClientKey>(
   deps: Deps,
   { rows, complete, gaps = [] }: Leading<Row>,
@@ -129,7 +129,10 @@ async function sampleOf<Row extends ClientKey>(
   return { items: rows, complete, completeness: completenessOf([own, ...gaps, ...silent]) };
 }
 
-/** Notes that a link opened. An error is only logged, because a link must not fail for the sake of a count. */
+/**
+ * Counts the opening of a link. If this fails, the error is only logged, because a link must not fail because of a
+ * counter.
+ */
 export function noteOpened({ backend, log }: Deps, client: ClientKey, again: boolean): void {
   const noted = backend.reconnects.note(client, again);
   if (noted instanceof Promise)

@@ -1,16 +1,16 @@
-/** Decides which of two links of a client is the later one, in whatever order the store learns of them. */
+/** Decides which of two links of a client is newer, even if the store learns of them in the wrong order. */
 import { fail } from '../errors.ts';
 import type { Connection } from './connection.ts';
 
 type HelloOrder = Pick<Connection, 'instanceId' | 'linkAttempt' | 'helloAt'>;
 
-/** The longest time that a hello waits for the owner of its user, with a margin, in milliseconds. */
+/** The longest time that a hello waits until the owner of its user answers, plus a margin, in milliseconds. */
 const HELLO_WAIT_MS = 30_000;
 
 /**
- * Whether a hello is older than the link in the client's row. Of two links of an instance, the one with the later attempt
- * is newer. Of two instances, it is the one whose hello a relay read later: the hello of a program that has ended may
- * have waited for the store, while the next instance connected.
+ * Whether a hello is older than the link in the client's row. If both are of the same instance, the one with the higher
+ * attempt is newer. If they are of two instances, the one whose hello a relay read later is newer: the hello of an
+ * ended program may have waited for the store while the next instance connected.
  */
 export function isOlderHello(
   { instanceId, linkAttempt = Infinity, helloAt = Infinity }: HelloOrder,
@@ -19,11 +19,11 @@ export function isOlderHello(
   if (previous === null) return false;
   if (previous.instanceId === instanceId) return linkAttempt < (previous.linkAttempt ?? 0);
   const ms = (previous.helloAt ?? -Infinity) - helloAt;
-  // No hello waits for longer. A greater difference is one of clocks.
+  // No hello waits longer than HELLO_WAIT_MS. A greater difference comes from clocks that differ.
   return ms > 0 && ms <= HELLO_WAIT_MS;
 }
 
-/** Throws the refusal of a hello that is older than the present link of its client. */
+/** Throws the error for a hello that is older than the client's present link. */
 export function refuseOlderHello(): never {
   return fail('stale_instance', 'A later link of this client is open, or was.');
 }

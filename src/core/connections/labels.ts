@@ -1,18 +1,18 @@
-/** Labels of connections: the short values of a client's metadata, by which listings can be filtered. */
+/** Reads labels from a client's metadata. Labels are short values by which listings of connections can be filtered. */
 import { invalid } from '../errors.ts';
 import { hasAtMost } from '../ids.ts';
 import { isRecord } from '../json.ts';
 import { LABELS_PER_CLIENT, LABELS_PER_FILTER, LABEL_MAX_CHARS } from '../limits.ts';
 import type { Connection } from './connection.ts';
 
-/** A value of a client's metadata, as text. */
+/** A label: a key and a value, both as text. */
 export type Label = { readonly key: string; readonly value: string };
 
 const FORM = `expected at most ${LABELS_PER_FILTER} texts of the form key=value, each of at most ${LABEL_MAX_CHARS} characters`;
 
 /**
- * Parses labels given as `key=value`. Each is returned once, in a fixed order. The key ends at the first `=`. Returns
- * null if `texts` is null or undefined. Throws `invalid_argument` naming the parameter.
+ * Parses labels in the form `key=value`. The key ends at the first `=`. Returns each label once, in a fixed order.
+ * Returns null if `texts` is null or undefined. Throws `invalid_argument` with the parameter's name.
  */
 export function checkLabels(parameter: string, texts: readonly string[] | null | undefined): readonly Label[] | null {
   if (texts === null || texts === undefined) return null;
@@ -24,16 +24,16 @@ export function checkLabels(parameter: string, texts: readonly string[] | null |
   });
 }
 
-/** The labels of connections, computed when a filter first needs them. */
+/** The labels of connections. They are computed when a filter first needs them. */
 const LABEL_CACHE = new WeakMap<Labelled, ReadonlyMap<string, string>>();
 
 type Labelled = Pick<Connection, 'metadata'>;
 
 /**
  * Returns the labels of a connection: the top-level members of its metadata that are texts, numbers or booleans, and
- * those of its member `labels`, if that is an object. A member of `labels` takes precedence over one of the same name.
- * At most LABELS_PER_CLIENT labels are returned. A label of more than LABEL_MAX_CHARS characters as `key=value` is left
- * out.
+ * the members of `labels`, if that is an object. If both have a member with the same name, the one in `labels` wins.
+ * Returns at most LABELS_PER_CLIENT labels. Leaves out labels of more than LABEL_MAX_CHARS characters in the form
+ * `key=value`.
  */
 export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
   const known = LABEL_CACHE.get(connection);
@@ -50,12 +50,13 @@ export function labelsOf(connection: Labelled): ReadonlyMap<string, string> {
 }
 
 /**
- * Matches metadata that may spell a value otherwise than labels do: with an escape, or as a number such as `1e3`. Other
- * metadata need not be parsed to know that they lack a value which their text does not contain.
+ * Matches metadata in which a value may be written differently than in its label: with an escape, or as a number such
+ * as `1e3`. If metadata does not match this, a value that does not occur in its text is not among its labels, and it
+ * need not be parsed.
  */
 const OTHER_SPELLING = /\\|\d[.eE]|\d{16}/;
 
-/** Whether a connection has every one of these labels. A client without a connection has no labels. */
+/** Whether a connection has all of these labels. A client without a connection has no labels. */
 export function hasLabels(connection: Labelled | null, wanted: readonly Label[]): boolean {
   if (!connection?.metadata) return wanted.length === 0;
   const { metadata } = connection;
@@ -64,7 +65,7 @@ export function hasLabels(connection: Labelled | null, wanted: readonly Label[])
   return wanted.every(({ key, value }) => labels.get(key) === value);
 }
 
-/** Whether the value of a label of the connection contains this text, which is in lower case. */
+/** Whether the value of any label of the connection contains the text. `text`: in lower case. */
 export function hasLabelWith(connection: Labelled, text: string): boolean {
   const { metadata } = connection;
   if (metadata === null || (!metadata.toLowerCase().includes(text) && !OTHER_SPELLING.test(metadata))) return false;

@@ -1,6 +1,6 @@
 /**
- * Decides which clients a token sees that is limited to some actions: those that advertise one of them, and of their
- * actions these alone.
+ * Decides which clients a token may see that is limited to some actions: the clients that advertise such an action. Of
+ * their actions, only these are shown.
  */
 import { matchesAny } from '../auth/patterns.ts';
 import { seenActions, type Sight } from '../auth/sight.ts';
@@ -16,7 +16,10 @@ import { holderOf } from '../shares/holder.ts';
 import { ANY_CONNECTION } from './connection-filter.ts';
 import type { Connection } from './connection.ts';
 
-/** Returns the connection with the actions that the sight has; null if the client advertises none of them. */
+/**
+ * Returns the connection with only those actions that the requester may see; null if the client advertises none of
+ * them.
+ */
 export function seenConnection({ actions: patterns }: Pick<Sight, 'actions'>, row: Connection): Connection | null {
   if (patterns === undefined) return row;
   const actions = row.actions.filter(({ name }) => matchesAny(patterns, name));
@@ -24,7 +27,7 @@ export function seenConnection({ actions: patterns }: Pick<Sight, 'actions'>, ro
   return actions.length === row.actions.length ? row : { ...row, actions };
 }
 
-/** Returns the rows that the requester sees: one answer per row, in order; null for a row of a client that it does not. */
+/** Replaces each row by null whose client the requester may not see. Keeps the order of the rows. */
 export function rowsOfSeen<Row extends ClientKey>(
   { backend }: Pick<Deps, 'backend'>,
   requester: Requester,
@@ -43,10 +46,10 @@ export function rowsOfSeen<Row extends ClientKey>(
   );
 }
 
-/** The ids of clients. `gaps`: a source that says so, if not all clients of the user were looked at. */
+/** Ids of clients. `gaps`: contains a source with a gap if not all clients of the user were read. */
 export type SeenClients = { readonly ids: ReadonlySet<string>; readonly gaps: readonly ObservedSource[] };
 
-/** Returns the clients that the requester sees; null if its token does not limit them. */
+/** Returns the clients that the requester may see; null if its token is not limited to some actions. */
 export function seenClients(
   deps: Deps,
   requester: Requester,

@@ -1,4 +1,4 @@
-/** Execution contexts and browser windows, as clients report them, and the port that stores them. */
+/** Execution contexts and browser windows that clients report, and the storage port for them. */
 import type { ClientType } from '../connections/connection.ts';
 import type { ClientKey } from '../ids.ts';
 import type { JsonText } from '../json.ts';
@@ -11,31 +11,34 @@ export type ContextStatus = 'active' | 'idle' | 'closed' | 'stale';
 export type Ownership = 'user-owned' | 'worker';
 export type WindowStatus = 'open' | 'stale' | 'closed';
 
-/** A context as its client reports it. The status `stale` is derived and never reported. */
+/** A context as its client reports it. The status `stale` is computed and never reported. */
 export type ReportedContext = {
   readonly contextId: string;
   readonly status: Exclude<ContextStatus, 'stale'>;
   readonly ownership: Ownership;
   readonly windowId: string | null;
-  /** The current assignment, as reported: it proves neither a durable job nor an external effect. */
+  /**
+   * The task that the client says it has assigned to the context. It proves neither a durable job nor an external
+   * effect.
+   */
   readonly taskId: string | null;
   readonly title: string | null;
   readonly metadata: JsonText | null;
 };
 
-/** Names the instance of the client that last reported a row, and when it did (epoch milliseconds). */
+/** The client instance that last reported a row, and the time of the report (epoch milliseconds). */
 export type Reported = ClientKey & {
   readonly clientType: ClientType;
   readonly instanceId: string;
   readonly reportedAt: number;
-  /** True while the client's link is down or silent. The status is then shown as `stale`, unless it is `closed`. */
+  /** True while the client's link is down or silent. The context is then shown as `stale`, unless it is `closed`. */
   readonly linkLost: boolean;
 };
 
 /** An execution context as its client last reported it. Immutable. */
 export type ExecutionContext = Reported &
   ReportedContext & {
-    /** When the current task was first reported, epoch milliseconds; null without a task. */
+    /** When the current task was first reported, in epoch milliseconds; null if there is no task. */
     readonly taskAssignedAt: number | null;
   };
 
@@ -50,7 +53,7 @@ export type ReportedWindow = {
   readonly capacity: number | null;
   readonly draining: boolean;
   readonly status: Exclude<WindowStatus, 'stale'>;
-  /** The client's own counts, which are shown if it reports no contexts. */
+  /** The counts as the client reports them. They are shown if the client reports no contexts. */
   readonly workerCount: number;
   readonly idleCount: number;
   readonly busyCount: number;
@@ -59,8 +62,8 @@ export type ReportedWindow = {
 export type BrowserWindow = Reported & ReportedWindow;
 
 /**
- * The numbers of a window's worker contexts that are not closed: in all, without a task (`idle`), and with one
- * (`busy`).
+ * Numbers of a window's worker contexts that are not closed: all of them, those without a task (`idle`), and those with
+ * one (`busy`).
  */
 export type WindowCounts = { readonly workers: number; readonly idle: number; readonly busy: number };
 
@@ -72,11 +75,12 @@ export function windowStatus({ status, linkLost }: Pick<BrowserWindow, 'status' 
   return linkLost && status !== 'closed' ? 'stale' : status;
 }
 
-// The port of reported contexts and windows.
+// The storage port of reported contexts and windows.
 
 /**
- * The rows of one kind in a report. With `snapshot`, `set` replaces all of the client's rows of this kind, and
- * `removed` is empty. Without it, the named rows are set or removed and the others stay. No id occurs twice.
+ * The part of a report about one kind of rows. If `snapshot` is true, `set` replaces all of the client's rows of this
+ * kind, and `removed` is empty. If it is false, the named rows are set or removed and the others stay. No id occurs
+ * twice.
  */
 export type ReportPart<T> = {
   readonly snapshot: boolean;
@@ -84,33 +88,34 @@ export type ReportPart<T> = {
   readonly removed: readonly string[];
 };
 
-/** What one client reports of its contexts and windows. A kind that is null is not reported and stays as it is. */
+/** A client's report of its contexts and windows. A kind that is null was not reported and stays unchanged. */
 export type ContextReport = {
   readonly contexts: ReportPart<ReportedContext> | null;
   readonly windows: ReportPart<ReportedWindow> | null;
 };
 
 /**
- * What became of a report. `full`: the client would hold more than CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows.
- * `fenced`: the link is down, or another link is bound. In both cases nothing of the report is stored.
+ * What the store did with a report. `taken`: it stored the report. `full`: the client would have more than
+ * CLIENT_CONTEXTS contexts or CLIENT_WINDOWS windows. `fenced`: the link is down, or the client is bound to another
+ * link. After `full` and `fenced`, nothing of the report is stored.
  */
 export type ReportOutcome = 'taken' | 'full' | 'fenced';
 
-/** Selects contexts. A context must match every member that is not null. */
+/** A filter for contexts. A context must match every member that is not null. */
 export type ContextFilter = {
   readonly userId: string | null;
   readonly clientId: string | null;
   readonly clientType: ClientType | null;
-  /** The statuses to match, any of them; null: all. */
+  /** The statuses of which the context must have one; null: any status. */
   readonly statuses: readonly ContextStatus[] | null;
   readonly ownership: Ownership | null;
   readonly windowId: string | null;
-  /** Whether the context has a task; null: either. */
+  /** Whether the context must have a task (true) or must have none (false); null: either. */
   readonly assigned: boolean | null;
   readonly taskId: string | null;
 } & OfClients;
 
-/** `clientIds`: the only clients whose rows match. Absent: those of all clients do. */
+/** `clientIds`: the clients whose rows match. Absent: the rows of all clients match. */
 type OfClients = { readonly clientIds?: ReadonlySet<string> };
 
 export type WindowFilter = {
@@ -122,34 +127,34 @@ export type WindowFilter = {
 } & OfClients;
 
 /**
- * A window, and in `live` the counts of its contexts. `live` is null if the client reports no contexts; then the
- * window's own counts are shown.
+ * A window and the counts of its contexts. `live`: null if the client reports no contexts; the window's own counts are
+ * shown then.
  */
 export type CountedWindow = { readonly window: BrowserWindow; readonly live: WindowCounts | null };
 
 export type ContextKey = ClientKey & { readonly contextId: string };
 export type WindowKey = ClientKey & { readonly windowId: string };
 
-/** A number of rows. `complete` is false if the count stopped after COUNT_SCAN rows. */
+/** A number of rows. `complete`: false if counting stopped at COUNT_SCAN rows. */
 export type RowCount = WithGaps & { readonly count: number; readonly complete: boolean };
 
 /**
- * Stores the current contexts and windows, not their history. A client's reports are kept and shown as long as its row
- * in the ConnectionStore. While the status of that row is not `connected`, they are shown with `linkLost`. They are
- * deleted when the row is forgotten or another instance takes it over. The backend sets the times, and takes instance
- * and client type from the connection's row.
+ * Stores the current contexts and windows, but not their history. A client's rows exist as long as its row in the
+ * ConnectionStore: they are deleted when that row is deleted, or when another instance takes it over. While the status
+ * of that row is not `connected`, they are shown with `linkLost`. The backend sets the times, and takes the instance
+ * and the client type from the connection's row.
  *
- * With a `reading`, methods remember in it what they read: the contexts and the windows of a client are then read and
- * decoded once for a whole document. Without one, each call reads anew.
+ * With a `reading`, a method remembers in it what it read, so that the contexts and windows of a client are read and
+ * decoded once for a whole document. Without one, each call reads again.
  */
 export interface ContextStore {
-  /** Atomic: stores the whole report or nothing, and only while the link of this epoch is up. */
+  /** Atomic: stores the whole report or nothing. Stores it only while the link with this epoch is open and bound. */
   report(key: ClientKey, epoch: number, report: ContextReport): MaybePromise<ReportOutcome>;
   /** Lists contexts in order of user, client and context. */
   list(filter: ContextFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<ExecutionContext>>;
   /**
-   * Returns for each filter the first page that `list` gives. The contexts of a client that several filters name are
-   * read once.
+   * Returns the first page of `list` for each filter. If several filters name the same client, its contexts are read
+   * once.
    */
   lists(
     filters: readonly ContextFilter[],
@@ -159,7 +164,7 @@ export interface ContextStore {
   count(filter: ContextFilter, reading?: DocumentReading): MaybePromise<RowCount>;
   /** Lists windows in order of user, client and window. */
   windows(filter: WindowFilter, page: PageRequest, reading?: DocumentReading): MaybePromise<Scan<CountedWindow>>;
-  /** Does the same as `lists`, for windows. */
+  /** Returns the first page of `windows` for each filter, like `lists`. */
   windowLists(
     filters: readonly WindowFilter[],
     first: number,
@@ -167,11 +172,11 @@ export interface ContextStore {
   ): MaybePromise<readonly Scan<CountedWindow>[]>;
   windowCount(filter: WindowFilter, reading?: DocumentReading): MaybePromise<RowCount>;
   /**
-   * Returns a user's windows of this id, in order of client. It returns at most two, because two are enough to know
-   * that the id alone is ambiguous.
+   * Returns a user's windows with this id, ordered by client: at most two, because two already show that the id alone
+   * is ambiguous.
    */
   windowsNamed(userId: string, windowId: string, reading?: DocumentReading): MaybePromise<readonly CountedWindow[]>;
-  /** Returns one context per key, in the order of the keys; null where there is no row. */
+  /** Returns one context per key, in the order of the keys; null if there is no row. */
   getContexts(keys: readonly ContextKey[]): MaybePromise<readonly (ExecutionContext | null)[]>;
   getWindows(keys: readonly WindowKey[]): MaybePromise<readonly (CountedWindow | null)[]>;
 }

@@ -1,4 +1,4 @@
-/** Lists and counts the contexts, windows and workers that clients report, for requesters who may see them. */
+/** Lists and counts the contexts, windows and workers that clients report. */
 import { knownInSight, readSight, readUserInSight } from '../auth/sight.ts';
 import type { Requester } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
@@ -36,10 +36,10 @@ import type {
 export type Contexts = ReturnType<typeof createContexts>;
 
 /**
- * Creates the API of the contexts and windows in which clients can run work, as they report them. Reading does not
- * assign, renew or release anything. A worker's task is its current assignment, as reported, and proves neither a
- * durable job nor an effect. Calls with the same `reading` share what they read of the store. A token that is limited
- * to some actions gets only the rows of clients that advertise one of them.
+ * Creates the API of the contexts and windows in which clients run work. Reading assigns, renews and releases nothing.
+ * A worker's task is what its client says it has assigned; it proves neither a durable job nor an effect. Calls with
+ * the same `reading` share what they read from the store. For a token that is limited to some actions, only rows of
+ * clients that advertise one of these actions are returned.
  */
 export function createContexts(deps: Deps) {
   const { clock, cursors } = deps;
@@ -69,7 +69,7 @@ export function createContexts(deps: Deps) {
       const found = await Promise.all([scan, missing(deps, 'contexts', seen)]);
       return pageOf(listing, 'contexts', withGaps(...found));
     },
-    /** Returns the first page of `list` for each query. Used for nested fields. */
+    /** Returns the first page of `list` for each query. For nested fields. */
     lists(requester: Requester, queries: readonly ContextQuery[], first: number, reading?: DocumentReading) {
       const filters = queries.map((query) => contextFilter(requester, query));
       return thenDo(seenClients(deps, requester, reading), (seen) => {
@@ -100,7 +100,7 @@ export function createContexts(deps: Deps) {
       const found = await Promise.all([scan, missing(deps, 'windows', seen)]);
       return pageOf(listing, 'windows', withGaps(...found));
     },
-    /** Does the same as `lists`, for windows. */
+    /** Returns the first page of `windows` for each query, like `lists`. */
     windowLists(requester: Requester, queries: readonly WindowQuery[], first: number, reading?: DocumentReading) {
       const filters = queries.map((query) => windowFilter(requester, query));
       return thenDo(seenClients(deps, requester, reading), (seen) => {
@@ -123,9 +123,9 @@ export function createContexts(deps: Deps) {
       return counted('windows', ...(await Promise.all(found)));
     },
     /**
-     * Returns a window. Null if there is no such window, or if the requester does not see it. `client`: the id of the
-     * client that reports it; null: any. Throws `ambiguous` if `client` is null and several clients report a window of
-     * this id.
+     * Returns a window. Null if there is no such window, or if the requester may not see it. `client`: the id of the
+     * client that reports the window; null: any client. Throws `ambiguous` if `client` is null and several clients
+     * report a window with this id.
      */
     async window(
       requester: Requester,
@@ -152,15 +152,15 @@ export function createContexts(deps: Deps) {
       return found;
     },
     /**
-     * Returns contexts that the requester may read: one answer per key, in order; null where there is no row, or none
-     * that the token of the requester sees.
+     * Returns one context per key, in order; null if there is no row, or if the requester's token may not see it. For
+     * nested fields, after the parent was authorized.
      */
     many: (requester: Requester, keys: readonly ContextKey[]) => rowsOfSeen(deps, requester, store.getContexts(keys)),
-    /** Does the same as `many`, for windows. */
+    /** Returns windows, like `many`. */
     manyWindows,
     /**
-     * Returns for each query at most `requested` workers (1 to WORKER_LIST), in order of client and context. Usually
-     * one read of the store; more if a query has to scan many rows.
+     * Returns for each query at most `requested` workers (1 to WORKER_LIST), ordered by client and context. Usually
+     * this takes one read of the store, and more if a query has to scan many rows.
      */
     async workers(
       requester: Requester,
@@ -183,8 +183,8 @@ export function createContexts(deps: Deps) {
 }
 
 /**
- * Returns what reports may be missing: those of silent nodes, those of clients that were not looked at, and, after a
- * restart, those of clients that were connected to the process before and have not had the time to report again.
+ * Returns the gaps of an answer: reports of silent nodes, of clients that were not read, and after a restart, of
+ * clients that were connected to the process before and may still report again.
  */
 function missing(
   deps: Deps,
@@ -198,7 +198,7 @@ function missing(
   return thenDo(silentSources(deps, source), (silent) => (others.length > 0 ? [...silent, ...others] : silent));
 }
 
-/** Limits a filter to the clients that the requester sees. */
+/** Limits a filter to the clients that the requester may see. */
 function ofSeen<Filter extends object>(filter: Filter, seen: SeenClients | null): Filter {
   return seen ? { ...filter, clientIds: seen.ids } : filter;
 }
@@ -229,8 +229,8 @@ function windowFilter(requester: Requester, query: WindowQuery): WindowFilter {
 }
 
 /**
- * A filter of contexts. A context must match every member that is present. Without `userId`, a user gets its own
- * contexts and an administrator those of all users.
+ * A filter for contexts. A context must match every member that is present. Without `userId`, a user gets its own
+ * contexts, and an administrator those of all users.
  */
 export type ContextQuery = GivenFilter<Omit<ContextFilter, 'statuses' | 'assigned' | 'taskId' | 'clientIds'>> & {
   readonly status?: ContextStatus | null | undefined;
@@ -239,9 +239,9 @@ export type ContextQuery = GivenFilter<Omit<ContextFilter, 'statuses' | 'assigne
 export type WindowQuery = GivenFilter<Omit<WindowFilter, 'clientIds'>>;
 
 /**
- * A worker is a context whose ownership is `worker` and that is not closed. `idle`: it has no task. `assigned`: it has
- * a task. `available`: it has no task, its client reports it as idle, and the client's link is up. `task`: it has the
- * task `taskId`.
+ * Which workers to list. A worker is a context with the ownership `worker` that is not closed. `idle`: without a task.
+ * `assigned`: with a task. `available`: without a task, reported as idle, and the client's link is open. `task`: with
+ * the task `taskId`.
  */
 export type WorkerView =
   { readonly view: 'idle' | 'assigned' | 'available' } | { readonly view: 'task'; readonly taskId: string };
@@ -254,12 +254,12 @@ export type WorkerQuery = WorkerView & {
 
 export type WorkerList = { readonly items: readonly ExecutionContext[]; readonly completeness: Completeness };
 
-// Lists workers: contexts whose ownership is `worker`.
+// Lists workers: contexts with the ownership `worker`.
 
 const NOT_CLOSED: readonly ContextStatus[] = ['active', 'idle', 'stale'];
 const FIRST = { default: WORKER_LIST, min: 1, max: WORKER_LIST } as const;
 
-/** Makes a list of workers. The lists have no pages, so each scans as many rows as a count would (COUNT_SCAN). */
+/** Makes a list of workers from the rows that were read. The lists have no pages, so each may scan COUNT_SCAN rows. */
 function workersOf({ rows, next, gaps }: Scan<ExecutionContext>, first: number, asOf: number): WorkerList {
   const items = rows.map(({ row }) => row);
   const limit = items.length < first ? COUNT_SCAN : first;
@@ -273,7 +273,7 @@ const NOTHING: Scan<ExecutionContext> = { rows: [], next: null, gaps: [] };
 
 type Begun = { readonly first: number; readonly scan: Scan<ExecutionContext>; readonly reading: DocumentReading };
 
-/** Reads further pages after a scan that ended early because few of many rows matched. */
+/** Reads further pages if a scan ended early because few of many rows matched. */
 async function readOn(
   store: ContextStore,
   filter: ContextFilter,

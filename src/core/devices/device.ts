@@ -1,4 +1,4 @@
-/** Devices that a person has enrolled: their rows, the codes that they show before, and the port that keeps both. */
+/** Devices that a person has enrolled, the codes that they show before, and the storage port for both. */
 import { matchesAny } from '../auth/patterns.ts';
 import type { Principal, UserPrincipal } from '../auth/principal.ts';
 import type { ClientType } from '../connections/connection.ts';
@@ -8,37 +8,40 @@ import { DEVICE_NAME_CHARS } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PageRequest, Scan } from '../page.ts';
 
-/** What a device says of itself. `actions`: patterns of the only actions that it may advertise; null: any. */
+/** What a device says about itself. `actions`: patterns of the actions that it may advertise; null: any actions. */
 export type DeviceClaims = {
   readonly name: string;
   readonly clientType: ClientType;
   readonly actions: readonly string[] | null;
 };
 
-/** An enrolment that no person has decided. Times are epoch milliseconds. */
+/** An enrolment about which no person has decided yet. Times are epoch milliseconds. */
 export type OpenEnrolment = DeviceClaims & {
-  /** The keyed digest of the code, which itself is not kept. */
+  /** The keyed digest of the code. The code itself is not stored. */
   readonly codeHash: string;
   /** The thumbprint of the device's public key. */
   readonly keyId: string;
-  /** The network from which the device asked. */
+  /** The network from which the device asked to be enrolled. */
   readonly network: string;
   readonly at: number;
   readonly expiresAt: number;
 };
 
-/** A device that a person has confirmed: the client `clientId` of the user. */
+/** A device that a person has confirmed. It is the client `clientId` of the user. */
 export type Device = DeviceClaims &
   ClientKey & {
     readonly keyId: string;
-    /** When it was confirmed, and by whom: `subjectOf` the person. */
+    /** When the device was confirmed, and by whom (`subjectOf` the person). */
     readonly at: number;
     readonly by: string;
-    /** When it last got a token; null: never. */
+    /** When the device last got a token; null if it never did. */
     readonly usedAt: number | null;
   };
 
-/** What a person decides. `clientId` null: the store takes the first of `proposed` that no device of the user has. */
+/**
+ * A person's confirmation of a device. `clientId`: the client id that the person chose; null: the store takes the first
+ * id in `proposed` that no other device of the user has.
+ */
 export type Confirmation = {
   readonly userId: string;
   readonly clientId: string | null;
@@ -50,66 +53,71 @@ export type Confirmation = {
 export type Decided =
   | { readonly kind: 'confirmed'; readonly device: Device }
   | { readonly kind: 'denied' }
-  /** No open enrolment has this code: it was decided, has expired, or never was. */
+  /** No open enrolment has this code: a person has already decided, the enrolment has expired, or there was none. */
   | { readonly kind: 'absent' }
-  /** Another device of the user has the client id. The enrolment stays open. */
+  /** Another device of the user has this client id. The enrolment stays open. */
   | { readonly kind: 'taken' }
-  /** The store keeps no more devices, or no more of this user. The enrolment stays open. */
+  /** The store has no room for more devices, in total or of this user. The enrolment stays open. */
   | { readonly kind: 'full' };
 
-/** What is known of the holder of a key. */
+/** What the store knows about a key: its device, its open enrolment, or that its enrolment was denied. */
 type KeyHolder =
   | { readonly kind: 'device'; readonly device: Device }
   | { readonly kind: 'open'; readonly enrolment: OpenEnrolment }
   | { readonly kind: 'denied' };
 
 /**
- * Keeps devices, and open enrolments until they expire. Each act is atomic. Devices are as durable as the store; open
- * enrolments may end early, with the process that keeps them. Throws `not_supported` if the store keeps no devices.
+ * Stores devices, and open enrolments until they expire. Each act is atomic. Devices are as durable as the store. Open
+ * enrolments may be lost when the process ends that holds them. Throws `not_supported` if the store cannot store
+ * devices.
  */
 export interface DeviceStore {
   /**
-   * Opens an enrolment, in place of an open one of the same key. `taken`: an open enrolment of another key has this
-   * code. `full`: there are as many as the store keeps, in all or of this network.
+   * Opens an enrolment. If the same key already has an open one, replaces it. `taken`: an open enrolment of another key
+   * has this code. `full`: there are too many open enrolments, in total or from this network.
    */
   begin(enrolment: OpenEnrolment): MaybePromise<'begun' | 'taken' | 'full'>;
   /** Returns the open enrolment with this code; null if there is none. */
   find(codeHash: string): MaybePromise<OpenEnrolment | null>;
   /**
-   * Decides an enrolment, once. `confirmation` null: it is denied. A confirmed device replaces one that the same key had.
+   * Decides about an enrolment, once. `confirmation`: null if it is denied. The confirmed device replaces an earlier
+   * device of the same key.
    */
   decide(codeHash: string, confirmation: Confirmation | null): MaybePromise<Decided>;
-  /** Returns the holder of a key; null if nothing is known of it. */
+  /** Returns what the store knows about a key; null if it knows nothing. */
   ofKey(keyId: string): MaybePromise<KeyHolder | null>;
-  /** Returns a device; null if there is none. */
+  /** Returns a device; null if there is no such device. */
   get(key: ClientKey): MaybePromise<Device | null>;
-  /** Notes that a device gets a token. Returns false, and notes nothing, if the key has no device any more. */
+  /** Notes that a device gets a token. If the key no longer has a device, notes nothing and returns false. */
   use(keyId: string, at: number): MaybePromise<boolean>;
-  /** Lists devices by user and client; `userId` null: those of all users. */
+  /** Lists devices, ordered by user and client. `userId` null: the devices of all users. */
   list(userId: string | null, page: PageRequest): MaybePromise<Scan<Device>>;
-  /** Gives a device another name, and returns it; null if there is none. */
+  /** Renames a device and returns it; null if there is no such device. */
   rename(key: ClientKey, name: string): MaybePromise<Device | null>;
-  /** Removes a device, and returns it; null if there is none. */
+  /** Removes a device and returns it; null if there is no such device. */
   remove(key: ClientKey): MaybePromise<Device | null>;
 }
 
-/** What a device proves: that it holds this key, once, and for which purpose. */
+/**
+ * The content of a proof, by which a device shows that it has the private key. A proof is valid once and for one
+ * purpose.
+ */
 export type DeviceProof = {
   readonly keyId: string;
-  /** The id of the proof. A proof counts once. */
+  /** The id of the proof, by which a second use is recognised. */
   readonly proofId: string;
   readonly purpose: ProofPurpose;
 };
 export type ProofPurpose = 'enrol' | 'token';
 
-/** The port that checks proofs of devices and signs their tokens. */
+/** Checks the proofs of devices and signs their tokens. */
 export interface DeviceCredentials {
-  /** How long a proof may be accepted, in milliseconds. */
+  /** How long a proof is valid, in milliseconds. */
   readonly proofMs: number;
-  /** Checks a proof. Throws `unauthenticated` if it is wrong, too old, or of the future. */
+  /** Checks a proof. Throws `unauthenticated` if it is invalid, too old, or from the future. */
   readProof(proof: string): Promise<DeviceProof>;
   /**
-   * Signs the token of a device, with the scope `connect` alone. `now`: its time of issue, in epoch milliseconds. Throws
+   * Signs a token for a device. Its only scope is `connect`. `now`: the time of issue, in epoch milliseconds. Throws
    * `not_supported` if the relay has no secret.
    */
   sign(device: Device, now: number): Promise<{ readonly token: string; readonly expiresAt: number }>;
@@ -119,7 +127,10 @@ const noCredentials = (): never => fail('not_supported', 'This relay enrols no d
 
 export const NO_DEVICE_CREDENTIALS: DeviceCredentials = { proofMs: 0, readProof: noCredentials, sign: noCredentials };
 
-/** Returns the principal of a device, as its token has it. A token counts as issued when the device was confirmed. */
+/**
+ * Returns the principal that a device's token stands for. The time of issue is the time at which the device was
+ * confirmed.
+ */
 export function principalOfDevice({ userId, clientId, clientType, actions, at }: Device): UserPrincipal {
   const device = { clientId, clientType, actions };
   return {
@@ -132,29 +143,37 @@ export function principalOfDevice({ userId, clientId, clientType, actions, at }:
   };
 }
 
-/** The characters of codes: letters that look like no other one, without vowels, which would make words. */
+/** The characters of codes: consonants that are not easily confused. Without vowels, codes do not form words. */
 export const CODE_CHARS = 'BCDFGHJKLMNPQRSTVWXZ';
 export const CODE_LENGTH = 8;
 
 const HALF = `[${CODE_CHARS}${CODE_CHARS.toLowerCase()}]{${CODE_LENGTH / 2}}`;
-/** The form of a code as people enter it. */
+/** The pattern of a code as people enter it. */
 export const CODE_PATTERN = `^${HALF}[ -]?${HALF}$`;
 const CODE_FORM = new RegExp(CODE_PATTERN);
 
-/** Letters and digits of many scripts, without those that look like nothing, or turn the direction of a text. */
+/**
+ * Letters and digits of many scripts. Invisible characters, and characters that change the direction of text, are not
+ * included.
+ */
 const NAME_CHARS = 'A-Za-z0-9\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3';
-/** The form of the name of a device. A person decides by it, so it must be what it looks like. */
+/** The pattern of a device's name. People decide by the name, so it must not be able to mislead them. */
 export const DEVICE_NAME_PATTERN = `^[${NAME_CHARS}][${NAME_CHARS} ._-]{0,${DEVICE_NAME_CHARS - 1}}$`;
-/** The form of a pattern of actions that a device may advertise. */
+/** The pattern of an action pattern of a device. */
 export const ACTION_PATTERN = '^[A-Za-z0-9_.:*-]{1,128}$';
 
-/** Returns a code as it is compared: in capitals, and without what is between its halves. Throws `invalid_argument`. */
+/**
+ * Returns a code in the form in which codes are compared: in capitals, without a separator. Throws `invalid_argument`.
+ */
 export function readCode(given: string): string {
   if (!CODE_FORM.test(given)) invalid('code', `expected ${CODE_LENGTH} letters, such as WDJB-MJHT`);
   return given.toUpperCase().replace(/[ -]/, '');
 }
 
-/** Throws `forbidden` if the token of a device is used for another client. `clientType` null: it is known already. */
+/**
+ * Throws `forbidden` if a device's token is used for another client, or for another client type. `clientType`: null if
+ * it was already checked.
+ */
 export function requireDevice(principal: Principal, clientId: string | null, clientType: string | null): void {
   const device = principal.kind === 'user' ? principal.device : undefined;
   if (device === undefined) return;
@@ -163,14 +182,14 @@ export function requireDevice(principal: Principal, clientId: string | null, cli
     fail('forbidden', `The device was enrolled with the client type ${device.clientType}.`);
 }
 
-/** Throws `forbidden` if a device advertises what it was not enrolled for. */
+/** Throws `forbidden` if a device advertises an action for which it was not enrolled. */
 export function requireAdvertised(principal: Principal, actions: readonly { readonly name: string }[]): void {
   const limit = (principal.kind === 'user' && principal.device?.actions) || null;
   const refused = limit && actions.find(({ name }) => !matchesAny(limit, name));
   if (refused) fail('forbidden', `The device was enrolled without the action ${refused.name}.`);
 }
 
-/** Returns a code as people read it: two halves. */
+/** Returns a code as people read it: two halves with a hyphen. */
 export function showCode(code: string): string {
   return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`;
 }

@@ -1,4 +1,4 @@
-/** Enrols devices, gives them tokens for proofs of their keys, and lists, renames and removes them. */
+/** Enrols devices, issues tokens for proofs of their keys, and lists, renames and removes devices. */
 import { requireScope, subjectOf, type CallingPrincipal, type Requester } from '../auth/principal.ts';
 import { knownUser, readScope, seenActions, withoutLimit } from '../auth/sight.ts';
 import { checkReason } from '../commands/operator-actions.ts';
@@ -35,25 +35,27 @@ import {
   type ProofPurpose,
 } from './device.ts';
 
-/** How long a device waits between two questions whether it was confirmed, in milliseconds. */
+/** How long a device should wait before it asks again whether it was confirmed, in milliseconds. */
 const POLL_MS = 5_000;
-/** How often a code is made anew that another enrolment has. */
+/** How often a new code is tried if another enrolment already has the code. */
 const CODE_ATTEMPTS = 5;
-/** How many people's wrong codes, networks' enrolments and devices' tokens are remembered. */
+/** How many people (for wrong codes), networks (for enrolments) and devices (for tokens) the rate limits remember. */
 const REMEMBERED = 10_000;
-/** How many random characters follow the name of a device in its client id, if another device has the name. */
+/**
+ * How many random characters are appended to a device's name in its client id, if another device already has this name.
+ */
 const SUFFIX_CHARS = 4;
 const NAME_FORM = new RegExp(DEVICE_NAME_PATTERN);
 const ACTION_FORM = new RegExp(ACTION_PATTERN);
 const NO_ENROLMENT = 'No open enrolment has this code.';
 
-/** A device asks to be enrolled. `proof`: of the purpose `enrol`. `network`: from which it asks. */
+/** A device's request to be enrolled. `proof`: a proof with the purpose `enrol`. */
 type EnrolRequest = Omit<DeviceClaims, 'actions'> & {
   readonly actions?: readonly string[] | null | undefined;
   readonly proof: string;
 };
 
-/** The code that the device shows. `now`: the time of the relay, by which the device makes its next proofs. */
+/** The code that the device shows. `now`: the relay's time, which the device uses for its next proofs. */
 export type ShownCode = {
   readonly userCode: string;
   readonly expiresAt: number;
@@ -61,7 +63,7 @@ export type ShownCode = {
   readonly now: number;
 };
 
-/** What a device gets for a proof of its key: a token, or the advice to ask again while nobody has decided. */
+/** The answer to a device that proves its key: a token, or how soon to ask again because no person has decided yet. */
 export type DeviceAnswer = {
   readonly state: 'open' | 'confirmed';
   readonly device: Device | null;
@@ -78,7 +80,7 @@ type DecideRequest = {
   readonly clientId?: string | null | undefined;
 };
 
-/** A device, and whether a revocation covers it: it gets no token any more. */
+/** A device, and whether a revocation covers it. A revoked device gets no more tokens. */
 export type DeviceView = Device & { readonly revoked: boolean };
 
 type DevicesOptions = {
@@ -98,7 +100,8 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
   const begunInAll = new SlidingWindow(clock, { most: ENROLMENTS_BEGUN, ms: ENROLMENT_MS });
   const perDevice = { most: DEVICE_TOKENS, ms: ENROLMENT_MS };
   const tokensOf = new RateTable(REMEMBERED, () => new SlidingWindow(clock, perDevice));
-  // A code is short enough to be found from a digest without a key.
+  // The digest uses a key, because codes are so short that a digest without a key could be reversed by trying all
+  // codes.
   const hashOf = (code: string): string => crypto.sign(`enrolment ${code}`);
   const viewOf = (device: Device): DeviceView => ({
     ...device,
@@ -110,8 +113,8 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     return found.purpose === purpose ? found : fail('unauthenticated', 'The proof is for another purpose.');
   };
   /**
-   * Remembers that a proof was used. Everybody can make proofs, so `rates` bound how many are remembered: those that get
-   * nothing are not.
+   * Marks a proof as used. Anyone can make proofs, so `rates` limit how many are remembered; a proof that is refused by
+   * a rate is not remembered.
    */
   const useUp = async ({ keyId, proofId }: DeviceProof, rates: readonly SlidingWindow[]): Promise<void> => {
     const retryAfterMs = Math.max(...rates.map((rate) => rate.waitMs));
@@ -121,7 +124,10 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       fail('unauthenticated', 'The proof was used before.');
   };
 
-  /** Runs what a person does with a code. Wrong codes are counted before they are known to be wrong. */
+  /**
+   * Runs `use` for a code that a person entered. The attempt is counted as a wrong code before the look-up, and taken
+   * back if the code is right.
+   */
   const withCode = async <T>(
     person: CallingPrincipal,
     given: string,
@@ -138,7 +144,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
   };
 
   return {
-    /** Opens an enrolment, and returns the code for the device to show. Needs no token. */
+    /** Opens an enrolment, and returns the code that the device shows. Needs no token. */
     async begin(request: EnrolRequest, network: string): Promise<ShownCode> {
       const claims = readClaims(request);
       const proof = await read(request.proof, 'enrol');
@@ -156,22 +162,25 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       return fail('capacity_exceeded', 'There are too few codes for so many enrolments.', { retryAfterMs: POLL_MS });
     },
 
-    /** Returns what a device with this code says of itself, for the person who shall confirm it. */
+    /** Returns what the device with this code says about itself, for the person who decides about it. */
     lookUp(requester: Requester, code: string): Promise<OpenEnrolment> {
       return withCode(requirePerson(requester), code, (hash) => store.find(hash));
     },
 
-    /** Confirms or denies the device that shows a code. The first decision counts. Null: it was denied. */
+    /**
+     * Confirms or denies the device that shows a code. The first decision is final. Returns null if the device was
+     * denied.
+     */
     async decide(requester: Requester, request: DecideRequest, requestId?: string | null): Promise<DeviceView | null> {
       const person = requirePerson(requester);
-      // A device gets the scope `connect`, so nobody gives it away who does not have it.
+      // A device gets the scope `connect`, so only a person who has this scope may confirm one.
       requireScope(requester, 'connect');
       const { decision } = request;
       const code = readCode(request.code);
       const clientId =
         request.clientId === undefined || request.clientId === null ? null : id('client_id', request.clientId);
       const userId = userOf(person, request);
-      // The code is looked up first, so that wrong ones are not in the audit.
+      // The code is looked up first, so that wrong codes make no audit rows.
       const { name } = await withCode(person, code, (hash) => store.find(hash));
       const act =
         person.kind === 'admin'
@@ -200,8 +209,8 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
     },
 
     /**
-     * Answers a device that proves its key: with a token if a person has confirmed it. Throws `not_found` if nothing is
-     * known of the key, and `forbidden` if the device was denied or revoked. Needs no token.
+     * Answers a device that proves its key. If a person has confirmed the device, the answer contains a token. Throws
+     * `not_found` if the key is unknown, and `forbidden` if the device was denied or revoked. Needs no token.
      */
     async token(given: string): Promise<DeviceAnswer> {
       const proof = await read(given, 'token');
@@ -217,12 +226,16 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       if (revocations.find(principalOfDevice(device))) return fail('forbidden', 'The device was revoked.');
       await useUp(proof, [tokensOf.of(keyId)]);
       const { token, expiresAt } = await credentials.sign(device, now);
-      // The device may have been removed meanwhile. Its tokens are covered by the revocation, whenever they were signed.
+      // The device may have been removed since it was read. The revocation covers its tokens, even those that were
+      // signed later.
       if (!(await store.use(keyId, now))) return fail('not_found', 'No device has this key.');
       return { state: 'confirmed', device, token, tokenExpiresAt: expiresAt, pollMs: POLL_MS, now };
     },
 
-    /** Lists devices by user and client: a user's own, or for an administrator those of a user or of all. */
+    /**
+     * Lists devices, ordered by user and client. A user gets its own devices, and an administrator those of one user or
+     * of all.
+     */
     list(requester: Requester, given: string | null | undefined, args: PageArgs): MaybePromise<Page<DeviceView>> {
       const userId = readScope(requester, given);
       const listing = listingOf('devices', requester, userId);
@@ -231,7 +244,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       );
     },
 
-    /** Gives a device another name. */
+    /** Renames a device. */
     async rename(requester: Requester, key: ClientKey, name: string, requestId?: string | null): Promise<DeviceView> {
       const person = requirePerson(requester);
       const own = keyIn(person, key);
@@ -243,7 +256,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       return renamed ? viewOf(renamed) : notFound();
     },
 
-    /** Removes a device, and revokes what it holds: see `Revocations.revoke`. */
+    /** Removes a device and revokes its tokens and links: see `Revocations.revoke`. */
     async remove(
       requester: Requester,
       { userId, clientId, reason }: ClientKey & { readonly reason: string },
@@ -252,7 +265,7 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
       const own = keyIn(requirePerson(requester), { userId, clientId });
       checkReason(reason);
       if ((await store.get(own)) === null) return notFound();
-      // The revocation is kept first: if it fails, the device can be removed again.
+      // The revocation is stored first. If it fails, the device is still there and can be removed again.
       const receipt = await revocations.revoke(requester, { ...own, reason }, requestId);
       await store.remove(own);
       return receipt;
@@ -260,14 +273,16 @@ export function createDevices({ deps, credentials, revocations }: DevicesOptions
   };
 }
 
-/** A person who may see to devices: no agent and no device, and nobody who is limited to some actions. */
+/**
+ * Returns the requester if it may manage devices: no agent, no device, and no token that is limited to some actions.
+ */
 function requirePerson(requester: Requester): CallingPrincipal {
   const person = requireScope(requester, 'invoke');
   withoutLimit(seenActions(person));
   return person;
 }
 
-/** Returns the user whose device it becomes. */
+/** Returns the user to whom the device will belong. */
 function userOf(person: CallingPrincipal, { userId, decision }: DecideRequest): string {
   if (userId === undefined || userId === null) {
     if (person.kind === 'user') return person.userId;
@@ -296,7 +311,7 @@ function readName(name: string): string {
     : invalid('name', `expected 1 to ${DEVICE_NAME_CHARS} letters, digits, spaces and ". _ -"`);
 }
 
-/** Returns the client ids that a device of this name may get, in order. */
+/** Returns the client ids that a device with this name may get, in order of preference. */
 function clientIdsOf(name: string, suffix: string): readonly string[] {
   const plain = name
     .normalize('NFKD')

@@ -1,4 +1,4 @@
-/** Lists and reads the history that a requester may see. */
+/** Lists streams and reads messages of the history that a requester may see. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { knownUser, readSight, readUser, seesAction, type Sight } from '../auth/sight.ts';
 import { completenessOf, gapOf, observed, type ObservedSource } from '../completeness.ts';
@@ -32,8 +32,8 @@ import type { RawQuery, RawMessages } from './raw-sample.ts';
 export type Histories = ReturnType<typeof createHistories>;
 
 /**
- * Creates the API for reading history. Messages are returned with their payloads; the layer that shows them redacts the
- * payloads.
+ * Creates the API for reading history. It returns messages with their payloads; the layer that shows the messages
+ * redacts the payloads.
  */
 export function createHistories(deps: Deps) {
   const { backend, clock, cursors, readTurns } = deps;
@@ -49,8 +49,7 @@ export function createHistories(deps: Deps) {
       return cursors.page(listing, scan, ['streams', clock.now()], (row) => row);
     },
     /**
-     * Returns for each user the page that `streams` gives without a prefix. Reads all users together. For nested
-     * fields.
+     * Returns for each user the first page of `streams`, without a prefix. Reads all users together. For nested fields.
      */
     ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const pageOf = (userId: string, found: FirstRows<StreamSummary>): Summary<StreamSummary> => {
@@ -86,24 +85,25 @@ export function createHistories(deps: Deps) {
       return cursors.page(listing, scan, ['messages', clock.now()], (row) => row);
     },
     /**
-     * Returns streams that the requester may read: one answer per key, in order; null where there is no such stream.
+     * Returns one stream per key, in order; null if there is no such stream. For nested fields, after the streams were
+     * authorized.
      */
     manyStreams: (keys: readonly StreamKey[]) => Promise.all(keys.map((key) => streamAt(store, key))),
     /**
-     * Returns messages that the requester may read: one answer per key, in order; null for a message that is no longer
-     * retained.
+     * Returns one message per key, in order; null for a message that is no longer retained. For nested fields, after
+     * the messages were authorized.
      */
     manyMessages: async (requester: Requester, keys: readonly MessageKey[]) =>
       readTurns.run(holderOf(requester), () => Promise.all(keys.map((key) => messageAt(store, key)))),
     /**
-     * Returns the payloads of messages, in order. Large payloads are fetched from the spill store. For nested fields,
-     * after the messages were authorized and their payloads were requested.
+     * Returns the payloads of messages, in order. Reads large payloads from the spill store. For nested fields, after
+     * the messages were authorized and their payloads were requested.
      */
     payloads: (requester: Requester, messages: readonly Message[]) => readPayloads(deps, requester, messages),
     /**
-     * Returns one bounded sample of stored messages, including members that only this backend has. Administrators only,
-     * and only if the deployment allows it (`raw_history_disabled`). The requester is checked first, so that others do
-     * not learn the deployment's setting. Null: no such stream.
+     * Returns a bounded sample of stored messages, including members that only this backend has. For administrators
+     * only, and only if the deployment allows it (`raw_history_disabled` otherwise). The requester is checked first, so
+     * that no one else learns this setting. Null if there is no such stream.
      */
     async raw(requester: Requester, query: RawQuery): Promise<RawMessages | null> {
       requireAdmin(requester);
@@ -118,14 +118,14 @@ export function createHistories(deps: Deps) {
       return { items, completeness: completenessOf(sourcesOf(sample, { items, messages, asOf: clock.now() })) };
     },
     /**
-     * Removes the expired objects of a managed spill store and returns their number. An unmanaged store is not touched
-     * (0).
+     * Removes the expired objects of a managed spill store, and returns their number. Returns 0 for an unmanaged store,
+     * which it leaves alone.
      */
     cleanSpill: (): MaybePromise<number> => (deps.spill.managed ? deps.spill.clean() : 0),
   };
 }
 
-/** Leaves out the messages of commands whose action the sight does not have, or whose record is gone. */
+/** Removes the messages of commands whose action the requester may not see, or whose record no longer exists. */
 async function ofSeenCommands({ backend }: Deps, sight: Sight, scan: Scan<Message>): Promise<Scan<Message>> {
   if (sight.actions === undefined) return scan;
   const keys = scan.rows.map(({ row: { userId, clientId, commandId } }) => ({
@@ -142,8 +142,8 @@ async function ofSeenCommands({ backend }: Deps, sight: Sight, scan: Scan<Messag
 }
 
 /**
- * Returns a stream; null if there is none. Reads the first stream whose suffix begins with the given one: if the stream
- * exists, it is that one.
+ * Returns a stream; null if there is none. Reads the first stream whose suffix begins with the given one. If the stream
+ * exists, it comes first in this order.
  */
 async function streamAt(store: HistoryStore, { userId, suffix }: StreamKey): Promise<StreamSummary | null> {
   const { rows } = await store.streams(userId, suffix, { first: 1, after: null });
@@ -151,7 +151,7 @@ async function streamAt(store: HistoryStore, { userId, suffix }: StreamKey): Pro
   return row?.suffix === suffix ? row : null;
 }
 
-/** Returns the retained message with this key; null if it is no longer retained. */
+/** Returns the message with this key; null if it is no longer retained. */
 export async function messageAt(store: HistoryStore, { userId, suffix, seq, at }: MessageKey): Promise<Message | null> {
   const filter = { afterTime: at - 1, beforeTime: at + 1, kinds: null };
   const after = seq === 0 ? null : [sortable(seq - 1), sortable(at)];
@@ -163,7 +163,7 @@ function checkSuffix(suffix: string): string {
   return isSuffix(suffix) ? suffix : invalid('stream', STREAM_FORM);
 }
 
-/** Checks a prefix of a stream suffix. An empty one counts as absent. */
+/** Checks a prefix of a stream suffix. An empty prefix counts as absent. */
 function checkPrefix(prefix: string | null): string | null {
   if (prefix === null || prefix === '') return null;
   const longest = STREAM_SUFFIX_SEGMENTS * (ID_MAX_CHARS + 1);
@@ -171,7 +171,7 @@ function checkPrefix(prefix: string | null): string | null {
   return good ? prefix : invalid('prefix', 'expected the beginning of a stream suffix');
 }
 
-/** Checks a filter. Returns each kind once and in a fixed order, so that equivalent filters have the same cursors. */
+/** Checks a filter. Returns each kind once and in a fixed order, so that equivalent filters get the same cursors. */
 function checkFilter({ afterTime, beforeTime, kinds }: MessageQuery): MessageFilter {
   if (kinds?.length === 0) invalid('kinds', 'expected at least one');
   const wrong = kinds?.find((kind) => !MESSAGE_KINDS.includes(kind));
@@ -189,8 +189,8 @@ function checkOrder(order: MessageOrder | null | undefined): MessageOrder {
 }
 
 /**
- * Returns the part of a cursor's filter that binds it to the order. The default order adds nothing, so that cursors of
- * older versions, which had only that order, stay valid.
+ * Returns the part of a cursor's filter that binds the cursor to the order. The default order adds nothing, so cursors
+ * of older versions stay valid, which knew only that order.
  */
 function cursorOrder(order: MessageOrder): { readonly order?: MessageOrder } {
   return order === 'oldest_first' ? {} : { order };
@@ -201,10 +201,13 @@ function checkTime(parameter: string, time: number | null | undefined): number |
   return Number.isFinite(time) ? time : invalid(parameter, 'expected a time');
 }
 
-/** The default order is `oldest_first`. A cursor is valid only for the order in which it was given. */
+/**
+ * The requested page of messages. The default order is `oldest_first`. A cursor is valid only for the order in which it
+ * was returned.
+ */
 type MessagePageArgs = PageArgs & { readonly order?: MessageOrder | null | undefined };
 
-/** `stream`: the full key of the stream. */
+/** The filter of a list of messages. `stream`: the full key of the stream. */
 type MessageQuery = GivenFilter<MessageFilter> & { readonly stream: string };
 
 // Reads a bounded sample of stored rows, for operators only.

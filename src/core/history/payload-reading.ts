@@ -1,12 +1,12 @@
-/** Reads the payloads of messages, those of the spill store together. */
+/** Reads the payloads of messages, including those in the spill store. */
 import type { Principal } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { holderOf } from '../shares/holder.ts';
 import type { Message, ShownPayload, SpillRead } from './message.ts';
 
 /**
- * How many payloads one answer reads at the same time, and how many bytes those in the spill store may have together. A
- * single object may have more bytes.
+ * How many payloads one answer reads at the same time, and the most bytes that these may have in the spill store. A
+ * single object may have more.
  */
 const AT_ONCE = { objects: 16, bytes: 1024 * 1024 } as const;
 
@@ -17,10 +17,9 @@ const SHOWN: Readonly<Record<SpillRead['state'], ShownPayload['state']>> = {
 };
 
 /**
- * Returns one payload per message, in the order given. A large payload is read from the spill store, and is `expired`
- * once its time is over. Between groups of reads the loop does other work. All reads of one answer take one turn of
- * `ReadTurns` together. If each read took a turn, an answer would hold its first payloads in memory until the last
- * turn.
+ * Returns one payload per message, in the given order. A large payload is read from the spill store; it is `expired` if
+ * its time is over. Between groups of reads, other work in the event loop runs. All reads of an answer use one turn of
+ * `ReadTurns`: with one turn for each read, an answer would hold its first payloads in memory until its last turn.
  */
 export async function readPayloads(
   deps: Deps,
@@ -30,7 +29,7 @@ export async function readPayloads(
   return deps.readTurns.run(holderOf(requester), async () => {
     const shown: ShownPayload[] = [];
     for (const group of groupsOf(messages)) {
-      // The text of each object is compared with its digest, which takes a millisecond for each mebibyte.
+      // The digest of each object is checked, which takes a millisecond for each MiB, so other work runs in between.
       if (shown.length > 0) await new Promise<void>((resolve) => deps.loop.afterOthers(resolve));
       shown.push(...(await Promise.all(group.map((message) => readOne(deps, message)))));
     }
@@ -64,8 +63,8 @@ async function readOne(deps: Deps, { payload, spill }: Message): Promise<ShownPa
 }
 
 /**
- * Reads an object; `unavailable` if the store fails. An operator's own store may throw, or return another text than the
- * stored one.
+ * Reads an object. Returns `unavailable` if this fails. A store of the operator may throw any error, or return a wrong
+ * text.
  */
 async function readSafely({ spill, log, crypto }: Deps, ref: Parameters<typeof spill.read>[0]): Promise<SpillRead> {
   try {

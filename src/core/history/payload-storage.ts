@@ -1,4 +1,6 @@
-/** Stores large payloads in the spill store before the act that refers to them, and discards them if that act fails. */
+/**
+ * Stores large payloads in the spill store before the act that refers to them, and removes them again if the act fails.
+ */
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
 import { utf8Length, type JsonText, longerThan } from '../json.ts';
@@ -6,20 +8,20 @@ import { INLINE_PAYLOAD_BYTES } from '../limits.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { NO_PAYLOAD, type StoredPayload } from './message.ts';
 
-/** Whether a payload is kept in the spill store. */
+/** Whether a payload is so large that it is stored in the spill store. */
 export function isLarge(text: JsonText): boolean {
   return longerThan(text, INLINE_PAYLOAD_BYTES);
 }
 
 /**
- * Prepares payloads for history. A small payload stays in the message; a large one is written to the spill store before
- * the act that refers to it.
+ * Prepares payloads for history. A small payload is stored in its message. A large one is written to the spill store
+ * before the act that refers to it.
  */
 export type PayloadStorage = ReturnType<typeof createPayloadStorage>;
 
 export function createPayloadStorage(deps: Pick<Deps, 'spill' | 'clock' | 'crypto' | 'log' | 'metrics' | 'backend'>) {
   const { spill, clock, crypto, metrics, log } = deps;
-  // The stored object of a payload expires at the same time as its message.
+  // A spilled payload expires at the same time as its message.
   const { retentionMs } = deps.backend.history;
   const put = async (text: JsonText, userId: string): Promise<StoredPayload> => {
     try {
@@ -43,14 +45,14 @@ export function createPayloadStorage(deps: Pick<Deps, 'spill' | 'clock' | 'crypt
   };
   return {
     /**
-     * Prepares a payload for history, in the same tick if it is small. Throws `share_exceeded` or `store_full` (share
+     * Prepares a payload for history: in the same tick if it is small. Throws `share_exceeded` or `store_full` (share
      * `spilled_bytes`).
      */
     keep,
-    /** Keeps a small payload whole, and only size and digest of a large one. Writes nothing to the spill store. */
+    /** Keeps a small payload, and only the size and the digest of a large one. Writes nothing to the spill store. */
     note,
     /**
-     * Returns the error that `keep` would throw now; null if it would throw none. `unknown`: the store cannot tell
+     * Returns the error that `keep` would throw now; null if it would throw none; `unknown` if the store cannot tell
      * without writing. Writes nothing.
      */
     preview(text: JsonText | null, userId: string): MaybePromise<CallboardError | 'unknown' | null> {
@@ -58,8 +60,8 @@ export function createPayloadStorage(deps: Pick<Deps, 'spill' | 'clock' | 'crypt
       return spill.preview ? spill.preview(utf8Length(text), userId) : 'unknown';
     },
     /**
-     * Does the same as `keep`, for an event that has happened already and must be recorded: if storing fails, only size
-     * and digest are kept. Never throws.
+     * Prepares a payload like `keep`, for an event that has already happened and must be recorded. If the payload
+     * cannot be stored, keeps only its size and digest. Never throws.
      */
     keepAnyway(text: JsonText | null, userId: string): MaybePromise<StoredPayload> {
       const kept = keep(text, userId);
@@ -69,7 +71,7 @@ export function createPayloadStorage(deps: Pick<Deps, 'spill' | 'clock' | 'crypt
         return note(text);
       });
     },
-    /** Removes the stored object of a payload whose message was not retained. Never throws. */
+    /** Removes the spilled object of a payload whose message was not written. Never throws. */
     discard({ spill: ref }: StoredPayload): void {
       if (!ref || ref.name === null || !spill.managed) return;
       const failed = (error: unknown): void =>
@@ -88,7 +90,7 @@ function inline(text: JsonText | null): StoredPayload {
   return text === null ? NO_PAYLOAD : { payload: text, spill: null };
 }
 
-/** Converts the error of a spill store; an operator's own store may throw any error. */
+/** Converts an error of the spill store. A store of the operator may throw any error. */
 function storeFailed(cause: unknown): CallboardError {
   return new CallboardError('store_full', 'The payload could not be stored.', { cause, share: 'spilled_bytes' });
 }

@@ -1,4 +1,4 @@
-/** Reads a bounded sample of stored rows, for operators only. */
+/** Reads a bounded sample of stored history rows for administrators. */
 import type { Completeness } from '../completeness.ts';
 import { utf8Length, type JsonText } from '../json.ts';
 import { SCAN_BUDGET } from '../page.ts';
@@ -7,21 +7,21 @@ import type { Message, RawSample, SampleBounds } from './message.ts';
 export type RawQuery = {
   /** The full key of a stream; null: all streams. */
   readonly stream?: string | null | undefined;
-  /** Returns only payloads, and skips messages without one. */
+  /** If true, returns only payloads, and skips messages without one. */
   readonly valuesOnly?: boolean | null | undefined;
-  /** The most items, 1 to 100; null: 100. */
+  /** The most items: 1 to 100; absent or null: 100. */
   readonly limit?: number | null | undefined;
 };
 
 /**
- * A raw sample, newest message first. An item is a message as the backend stores it, or only its payload. It is null
- * where a payload could not be read.
+ * A sample of stored rows, newest first. An item is a message as the backend stores it, or only its payload. An item is
+ * null if its payload could not be read.
  */
 export type RawMessages = { readonly items: readonly (JsonText | null)[]; readonly completeness: Completeness };
 
 /**
- * Collects a sample: the first messages that fit into the bounds. At most SCAN_BUDGET messages are examined. The first
- * message is taken whatever its size.
+ * Collects a sample: the first messages that fit into the bounds. Examines at most SCAN_BUDGET messages. Always takes
+ * the first message, whatever its size.
  */
 export class Sampling {
   readonly #bounds: SampleBounds;
@@ -35,8 +35,8 @@ export class Sampling {
   }
 
   /**
-   * Offers one message. `stored` returns the row as its store keeps it, and is called only if the row is needed.
-   * Returns false if the sample is cut here and no more messages are to be offered.
+   * Offers a message to the sample. `stored`: returns the row as the store keeps it; called only if the row is needed.
+   * Returns false if the sample is complete and no more messages should be offered.
    */
   offer(message: Message, stored: () => JsonText): boolean {
     const { of, messages, bytes } = this.#bounds;

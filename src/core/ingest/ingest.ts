@@ -1,4 +1,4 @@
-/** Ingests messages of hosts: checks, deduplicates, retains and projects each of them. */
+/** Ingests messages that hosts send: checks, deduplicates, stores and projects each of them. */
 import { requireUser, type Requester } from '../auth/principal.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { Deps } from '../deps.ts';
@@ -31,9 +31,9 @@ import type { Projection, ProjectionRefusal } from '../sites/projection.ts';
 type IngestOptions = { readonly deps: Deps; readonly keeper: PayloadStorage; readonly projector: Projector };
 
 /**
- * Creates the API of ingestion, the only way to ingest events. A message is authenticated, assigned to the sender's own
- * user, deduplicated and retained in one atomic act, and then projected. Results of commands are not ingested here:
- * they come over links only.
+ * Creates the API of ingestion, which is the only way to ingest events. A message is authenticated and assigned to the
+ * sender's own user. One atomic act deduplicates it and writes it to history; then it is projected. Results of commands
+ * are not ingested here, because they come over links.
  */
 export function createIngest(parts: IngestOptions) {
   const { metrics } = parts.deps;
@@ -49,15 +49,12 @@ export function createIngest(parts: IngestOptions) {
   };
   return {
     /**
-     * Ingests messages for a user with scope `host`. Returns one verdict per message, in the order sent. A refused
-     * message does not affect the others. Throws if the requester is not authorized, and for fewer than 1 or more than
-     * 100 messages.
+     * Ingests messages for a user with the scope `host`. Returns one verdict per message, in the order of the messages.
+     * A refused message does not affect the others. Throws if the requester is not authorized, and for fewer than 1 or
+     * more than 100 messages.
      */
     ingest,
-    /**
-     * Does the same as `ingest`, for one message. A fault of the message does not cause a rejection: the verdict
-     * reports it.
-     */
+    /** Ingests one message, like `ingest`. A fault of the message is reported in the verdict, and is not thrown. */
     async ingestCooperativeSiteMessage(requester: Requester, message: IngestMessage): Promise<IngestVerdict> {
       const [verdict] = await ingest(requester, [message]);
       return verdict ?? fail('internal', 'The ingestion returned no verdict.');
@@ -68,8 +65,8 @@ export function createIngest(parts: IngestOptions) {
 type Kept = { readonly message: CheckedMessage; readonly kept: StoredPayload };
 
 /**
- * Checks all messages and stores their payloads first, so that they are retained in the order sent, however long
- * storing takes.
+ * Checks all messages and stores their large payloads first. So the messages are written in the order in which they
+ * were sent, however long storing their payloads takes.
  */
 async function takeAll(
   parts: IngestOptions,
@@ -99,7 +96,7 @@ function checkOne({ deps }: IngestOptions, userId: string, message: IngestMessag
   }
 }
 
-/** Returns the last known connections of the messages' clients, by client id. Reads them together. */
+/** Returns the last known connections of the messages' clients, by client id. Reads all of them together. */
 async function connectionsOf(
   { deps }: IngestOptions,
   messages: readonly CheckedMessage[],
@@ -114,7 +111,7 @@ async function keepOne(
   message: CheckedMessage,
   connections: ReadonlyMap<string, Connection>,
 ): Promise<Kept | CallboardError> {
-  // A client that is away keeps its last instance until the relay forgets it, so that an older one cannot report then.
+  // The relay remembers the last instance of a client that is not connected, so that an older instance cannot ingest.
   const last = connections.get(message.clientId);
   if (last && last.instanceId !== message.instanceId)
     return new CallboardError('stale_instance', 'Another instance of the client connected last.');
@@ -125,7 +122,7 @@ async function keepOne(
   }
 }
 
-/** Calls the store in the same tick, so that messages are retained in the order of the calls. */
+/** Writes one message. Calls the store in the same tick, so that messages are written in the order of the calls. */
 async function retainOne(parts: IngestOptions, { message, kept }: Kept): Promise<IngestVerdict | CallboardError> {
   const { deps, keeper } = parts;
   const { text, ...members } = message;
@@ -144,7 +141,7 @@ async function retainOne(parts: IngestOptions, { message, kept }: Kept): Promise
   return { ...NOTHING, messageId: result.message.id, stream, retained: true, ...projection };
 }
 
-/** Projects a retained message. A failure does not affect the message. */
+/** Projects a stored message. If this fails, the message is still ingested. */
 async function projectOne({ deps, projector }: IngestOptions, message: Message, text: Kept['message']['text']) {
   try {
     return await projector.project(message, text);
@@ -179,8 +176,8 @@ function refusalOf(userId: string, message: IngestMessage | undefined, error: Ca
 }
 
 /**
- * Returns the error that the requester gets. An unexpected error is logged, and shown as `internal` with the id of the
- * log entry.
+ * Returns the error for the requester. An unexpected error is logged, and shown as `internal` with the id of the log
+ * entry.
  */
 function failureOf({ log, crypto }: Deps, error: unknown): CallboardError {
   if (error instanceof CallboardError && error.code !== 'internal') {
@@ -199,15 +196,15 @@ function labelOf({ error, duplicate }: IngestVerdict): string {
 /** A message as its sender gives it. Its user is the authenticated user. */
 export type IngestMessage = {
   /**
-   * The id of the message, which makes it safe to send again: a repeated id is a duplicate. If absent, the relay
-   * generates one.
+   * The id of the message, which makes it safe to send the message again: the second one is a duplicate. If absent, the
+   * relay makes an id.
    */
   readonly messageId?: string | null | undefined;
-  /** The kind of the message. Only `event` can be ingested. */
+  /** The kind of the message. It must be `event`. */
   readonly kind: string;
   /**
-   * The part of the stream's key after the user: 1 to 8 ids joined by `/`, none of them `.` or `..`, the first one not
-   * in RESERVED.
+   * The part of the stream's key after the user: 1 to 8 ids joined by `/`. None may be `.` or `..`, and the first must
+   * not be in RESERVED.
    */
   readonly streamSuffix: string;
   readonly clientId: string;
@@ -217,22 +214,22 @@ export type IngestMessage = {
   readonly payload: JsonText | null;
 };
 
-/** Why a message was not retained. */
+/** Why a message was not ingested. */
 export type IngestError = { readonly code: Code; readonly message: string; readonly errors: readonly InputError[] };
 
 /**
- * The result for one message. A retained message need not be published: `refusedBy` names the projection rule that it
- * did not meet.
+ * The result for one message. A message may be stored but not published: `refusedBy` is then the projection rule that
+ * it did not meet.
  */
 export type IngestVerdict = {
-  /** The id of the retained message. For a refused message, the given id if it is valid, else null. */
+  /** The id of the stored message. For a refused message: the given id if it is valid, and null otherwise. */
   readonly messageId: string | null;
-  /** The full key of its stream; null if the suffix is invalid. */
+  /** The full key of the message's stream; null if the suffix is invalid. */
   readonly stream: string | null;
   readonly retained: boolean;
   /**
-   * Whether the message was ingested before, within the deduplicator's TTL. A duplicate is only counted: it is neither
-   * retained nor published again.
+   * Whether a message with this id was ingested before, within the deduplicator's TTL. A duplicate is only counted: it
+   * is not stored or published again.
    */
   readonly duplicate: boolean;
   readonly published: boolean;
@@ -248,7 +245,7 @@ type CheckedMessage = Omit<IngestedMessage, 'payload' | 'spill' | 'instanceId'> 
   readonly text: JsonText | null;
 };
 
-/** The first segments of the suffixes of reserved streams. Only the relay itself writes these streams. */
+/** Stream suffixes that begin with one of these segments are reserved: only the relay itself writes to such streams. */
 const RESERVED = ['clients', LINK_STREAM];
 const SUFFIX_FORM = `expected 1 to ${STREAM_SUFFIX_SEGMENTS} ids joined by "/", none of them "." or ".."`;
 
@@ -277,7 +274,7 @@ function checkMessage(crypto: Crypto, userId: string, message: IngestMessage): C
   return { ...ids, ...checked, kind: 'event', text: payload };
 }
 
-/** Returns the text if it is a valid suffix, else null. */
+/** Returns the text if it is a valid suffix; null otherwise. */
 function readSuffix(text: string): string | null {
   const good = suffixSegments(text)?.every(isId);
   return good ? text : null;

@@ -1,4 +1,4 @@
-/** Every metric that the relay exposes, as data: for documentation, dashboards and alert rules. */
+/** Describes all metrics of the relay as data, for documentation, dashboards and alert rules. */
 import {
   COUNTER_NAMES,
   HISTOGRAM_NAMES,
@@ -17,13 +17,13 @@ import { seriesOf } from './series-source.ts';
 export type MetricType = 'counter' | 'histogram' | 'gauge';
 
 export type MetricText = {
-  /** The name in `/metrics`. Samples of a histogram end with `_bucket`, `_sum` and `_count`. */
+  /** The name in `/metrics`. The samples of a histogram have the suffixes `_bucket`, `_sum` and `_count`. */
   readonly exposedName: string;
   readonly type: MetricType;
   readonly help: string;
-  /** The name of its label; null if it has none. */
+  /** The name of the metric's label; null if it has none. */
   readonly label: string | null;
-  /** The names under which `Query.series` shows it; empty for a gauge that is not sampled. */
+  /** The series of `Query.series` that show the metric; empty for a gauge that is not sampled. */
   readonly series: readonly string[];
 };
 

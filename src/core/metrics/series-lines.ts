@@ -1,5 +1,5 @@
 /**
- * Makes series from what the nodes recorded. Counts are added up, gauges are combined as SAMPLED_GAUGES says, and
+ * Combines what the nodes recorded to series. Counts are added, gauges are combined as SAMPLED_GAUGES says, and
  * quantiles are computed from the added histograms.
  */
 import { LABELS, SAMPLED_GAUGES } from '../metrics.ts';
@@ -8,10 +8,9 @@ import type { NodeReading } from './reading.ts';
 import type { SeriesSource } from './series-source.ts';
 
 /**
- * One line of a plot. `points` has one number per step. For a counter it is how often the event was counted, and for a
- * gauge its value. For a quantile and for a gauge of time it is the duration in seconds. A point is null if no node
- * recorded the step, or if nothing was measured in it. `label` is null if the metric has no label, and for a quantile
- * over all labels together.
+ * One line of a plot. `points`: one number per step. For a counter, it is the count in this step; for a gauge, its
+ * value; for a quantile and for a gauge of time, a duration in seconds. It is null if no node recorded the step, or if
+ * nothing was measured in it. `label`: null if the metric has no label, and for a quantile over all labels.
  */
 export type SeriesLine = {
   readonly name: string;
@@ -20,16 +19,16 @@ export type SeriesLine = {
 };
 
 const MS_PER_SECOND = 1000;
-/** Matches the end of the names of metrics whose values are seconds; nodes report those values in milliseconds. */
+/** Matches metrics in seconds. Nodes report their values in milliseconds. */
 const UNIT = /_seconds$/;
 
 /**
- * The counts of one label, by the index of the point. A counter has one number for each point, and a histogram one for
- * each bucket.
+ * The counts of one label, by the index of the point. Each point has one number for a counter, and one number per
+ * bucket for a histogram.
  */
 type Counts = Map<number, Float64Array>;
 
-/** Returns the lines of one series, in order of label. A label without recorded values has no line. */
+/** Returns the lines of one series, ordered by label. A label without recorded values has no line. */
 export function linesOf(name: string, source: SeriesSource, readings: readonly NodeReading[]): readonly SeriesLine[] {
   const { metric, quantile } = source;
   const known = knownIn(readings);
@@ -88,7 +87,7 @@ function addRow(sums: Counts, size: number, flat: readonly number[], combine: Co
   }
 }
 
-/** Returns the counts of a point, which are all 0 before anything is added. */
+/** Returns the counts of a point. They are created with 0 if they do not exist. */
 function countsAt(sums: Counts, point: number, size: number): Float64Array {
   const counts = sums.get(point) ?? new Float64Array(size);
   sums.set(point, counts);

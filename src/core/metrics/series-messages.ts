@@ -1,4 +1,7 @@
-/** The texts with which nodes ask each other for what they recorded. Nodes of other versions may send other texts. */
+/**
+ * Reads and writes the texts with which nodes ask each other for recorded values. Nodes of other versions may use other
+ * formats.
+ */
 import type { IncompleteReason } from '../completeness.ts';
 import { isRecord, parsedJson } from '../json.ts';
 import { SERIES_ANSWER_CHARS } from '../limits.ts';
@@ -8,9 +11,7 @@ import { COARSE, FINE, type NodeReading, type ReadingQuery, type ReadingRow } fr
 
 const NAMES: ReadonlySet<unknown> = new Set([...COUNTER_NAMES, ...HISTOGRAM_NAMES, ...SAMPLED_GAUGE_NAMES]);
 
-/**
- * Reads a question. Throws if this version does not know its form. Names that this version does not know are left out.
- */
+/** Reads a question. Throws if this version does not know its format. Ignores names that this version does not know. */
 export function readQuestion(text: string): ReadingQuery {
   const question: unknown = JSON.parse(text);
   if (!isRecord(question) || !Array.isArray(question['names'])) throw new Error('The question is of another form.');
@@ -21,13 +22,16 @@ export function readQuestion(text: string): ReadingQuery {
   return { names: names.filter(isKnown), from, slotMs, stepMs, points };
 }
 
-/** Writes a reading as text. If that would be longer than SERIES_ANSWER_CHARS, writes a text that says so. */
+/** Writes an answer. If it would be longer than SERIES_ANSWER_CHARS, writes that it was too long instead. */
 export function writeAnswer(reading: NodeReading): string {
   const text = JSON.stringify({ buckets: BUCKETS, gauges: true, ...reading });
   return text.length > SERIES_ANSWER_CHARS ? '{"tooLong":true}' : text;
 }
 
-/** Reads an answer: the reading, or why there is none (it was too long, or this version does not know its form). */
+/**
+ * Reads an answer. Returns the reason instead if the answer cannot be used: it was too long, or this version does not
+ * know its format.
+ */
 export function readAnswer(text: string, { points }: Pick<ReadingQuery, 'points'>): NodeReading | IncompleteReason {
   const answer = parsedJson(text);
   if (!isRecord(answer)) return 'not_supported';

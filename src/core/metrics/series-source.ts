@@ -1,6 +1,6 @@
 /**
- * Finds the metric that a series shows, and the series that show a metric. A series shows a counter, a sampled gauge,
- * or a quantile of a histogram, such as `command_p99`.
+ * Maps the name of a series to its metric, and a metric to its series. A series shows a counter, a sampled gauge, or a
+ * quantile of a histogram, such as `command_p99`.
  */
 import {
   type CounterName,
@@ -13,8 +13,8 @@ import {
 } from '../metrics.ts';
 
 /**
- * Where the values of a series come from. `quantile`: which quantile of a histogram, such as 0.99; null for a counter
- * and for a gauge.
+ * The metric whose values a series shows. `quantile`: the quantile of a histogram, such as 0.99; null for a counter or
+ * a gauge.
  */
 export type SeriesSource =
   | { readonly kind: 'counter'; readonly metric: CounterName; readonly quantile: null }
@@ -35,7 +35,7 @@ const SOURCES: ReadonlyMap<string, SeriesSource> = new Map<string, SeriesSource>
   ),
 ]);
 
-/** Returns the counter, gauge or quantile that a series shows; undefined if there is no series of this name. */
+/** Returns the metric that a series shows; undefined if there is no series with this name. */
 export function sourceOf(series: string): SeriesSource | undefined {
   return SOURCES.get(series);
 }

@@ -1,4 +1,4 @@
-/** Computes the window of a request for series: its steps, and the slots in which they are kept. */
+/** Computes the time window of a request for series: its steps, and the slots from which they are computed. */
 import { invalid } from '../errors.ts';
 import { within } from '../ids.ts';
 import { SERIES_POINTS, SERIES_POINTS_DEFAULT, SERIES_WINDOW_SECONDS } from '../limits.ts';
@@ -7,9 +7,9 @@ import { COARSE, FINE, type ReadingQuery } from './reading.ts';
 type SeriesWindow = Omit<ReadingQuery, 'names'>;
 
 /**
- * Returns the window that ends now. Its last step contains what was counted so far in the open slot. The step is
- * rounded up to whole slots, and further until there are at most SERIES_POINTS points. Throws `invalid_argument` for a
- * window out of range, and for a step that is not above zero.
+ * Returns the window that ends now. Its last step includes the slot that is still open. The step is rounded up to whole
+ * slots, and further until there are at most SERIES_POINTS points. Throws `invalid_argument` if the window is out of
+ * range, or if the step is not above zero.
  */
 export function windowOf(windowSeconds: number, stepSeconds: number | null, now: number): SeriesWindow {
   const windowMs = within('window_seconds', windowSeconds, SERIES_WINDOW_SECONDS) * 1000;

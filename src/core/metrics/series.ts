@@ -1,4 +1,4 @@
-/** Answers requests for series from what each node recorded. Other nodes are asked once, through their mailboxes. */
+/** Answers requests for time series. Asks each other node once, through its mailbox, for what it recorded. */
 import { requireAdmin, type Requester } from '../auth/principal.ts';
 import { otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
@@ -24,19 +24,19 @@ import { windowOf } from './series-window.ts';
 
 export type SeriesQuery = {
   /**
-   * The names of counters, of sampled gauges, and of quantiles of histograms: see `../metrics.ts`. At most
-   * SERIES_LINES.
+   * The names of the series: those of counters, of sampled gauges, and of quantiles of histograms (see
+   * `../metrics.ts`). At most SERIES_LINES.
    */
   readonly names: readonly string[];
   readonly windowSeconds: number;
   readonly stepSeconds?: number | null | undefined;
-  /** The node whose series are shown; null: all nodes together. */
+  /** The node whose series are shown; null or absent: all nodes together. */
   readonly nodeId?: string | null | undefined;
 };
 
 /**
- * One series as it is shown. `from`: when the first step begins, in epoch milliseconds. `nodeId` null: all nodes
- * together.
+ * One series as it is shown. `from`: the beginning of the first step, in epoch milliseconds. `nodeId`: null if the
+ * series is of all nodes together.
  */
 export type SeriesView = SeriesLine & {
   readonly nodeId: string | null;
@@ -53,12 +53,12 @@ export function createSeries(deps: Deps, questions: NodeQuestions) {
   const { clock, metrics } = deps;
   questions.answerWith('series', (text) => writeAnswer(metrics.read(readQuestion(text), clock.now())));
   return {
-    /** Starts the recording of this node, and returns the function that stops it. */
+    /** Starts recording the values of this node. Returns the function that stops it. */
     start: () => closeSlots(deps),
     /**
-     * Shows how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
-     * lists each node; a node that did not answer has the reason `node_silent`. Throws `invalid_argument` for an
-     * unknown name and for a window out of range.
+     * Returns how counters, gauges and quantiles changed in the time window that ends now. Admin only. The completeness
+     * lists each node; if a node did not answer, its reason is `node_silent`. Throws `invalid_argument` if a name is
+     * unknown, or if the window is out of range.
      */
     async read(requester: Requester, query: SeriesQuery): Promise<SeriesAnswer> {
       requireAdmin(requester);
@@ -81,7 +81,7 @@ export function createSeries(deps: Deps, questions: NodeQuestions) {
   };
 }
 
-/** Closes each slot when its time has passed. */
+/** Closes each slot at the end of its time. */
 function closeSlots({ clock, metrics }: Deps): Cancel {
   let cancel: Cancel = () => {};
   const next = (): void => {

@@ -1,4 +1,4 @@
-/** Knows the pauses of the deployment in the memory of a node, so that each client learns that it is paused as a whole. */
+/** Tracks the deployment's pauses in memory, so that a node can tell each client that all its calls are paused. */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { ClientKey } from '../ids.ts';
@@ -6,17 +6,17 @@ import { promised, thenDo } from '../maybe-promise.ts';
 import type { Cancel } from '../ports.ts';
 import { holds, PauseSet, type Pause } from './pause.ts';
 
-/** How soon the pauses are read again if a part of the store did not answer, in milliseconds. */
+/** How soon the pauses are read again after a part of the store did not answer, in milliseconds. */
 const AGAIN_MS = 5_000;
 /**
- * How often they are read again while some are known, in milliseconds: a node that dies may have ended one and told nobody.
- * Not at other times, because each node asks all owners.
+ * While pauses are known, they are read again after this time, in milliseconds, because a node may have ended one and
+ * died before it told the others. Without pauses they are not read again, because each reading asks all owners.
  */
 const REREAD_MS = 30_000;
 
 type Concerns = (client: ClientKey) => boolean;
 
-/** What a node tells its clients of pauses. It decides about no call: the store does. */
+/** Says which clients are paused completely. It decides about no call; the store does that. */
 export class PausedClients {
   readonly #deps: Pick<Deps, 'backend' | 'clock' | 'log'>;
   readonly #listeners = new Set<(concerns: Concerns) => void>();
@@ -29,7 +29,10 @@ export class PausedClients {
     this.#deps = deps;
   }
 
-  /** Returns the pause that covers all calls of a client, of several the one that ends last; null: none is known. */
+  /**
+   * Returns a pause that covers all calls of a client; if there are several, the one that ends last. Null if none is
+   * known.
+   */
   of(client: ClientKey): Pause | null {
     if (this.#pauses.size === 0) return null;
     const now = this.#deps.clock.now();
@@ -39,7 +42,7 @@ export class PausedClients {
     return found[0] ?? null;
   }
 
-  /** Calls `run` when `of` may answer something else for the clients whom `concerns` accepts. */
+  /** Calls `run` when the result of `of` may have changed for the clients that `concerns` accepts. */
   onChange(run: (concerns: Concerns) => void): Cancel {
     this.#listeners.add(run);
     return () => void this.#listeners.delete(run);
@@ -58,7 +61,7 @@ export class PausedClients {
         }
         if (coversAll(pause)) this.#tell(concerns(pause));
       },
-      // Events may be missing.
+      // Events may have been lost, so the pauses are read again.
       reread,
     );
     reread();
@@ -76,7 +79,8 @@ export class PausedClients {
     promised(() =>
       thenDo(this.#deps.backend.pauses.list(null), ({ rows, gaps = [] }) => {
         isStale = before !== this.#changes;
-        // What a part of the store has that did not answer is known from events, or from a later reading.
+        // If a part did not answer, this reading is incomplete and is not used. The known pauses stay until the next
+        // reading.
         if (gaps.length > 0) this.#readLater(AGAIN_MS);
         if (gaps.length > 0 || isStale) return;
         const [known, wasEmpty] = [this.#pauses, this.#pauses.size === 0];
@@ -97,7 +101,10 @@ export class PausedClients {
       });
   }
 
-  /** Plans the next reading, in place of one that is planned. In a store of this process no event is lost. */
+  /**
+   * Schedules the next reading, and cancels the one that was scheduled before. A store in this process loses no events,
+   * so nothing is scheduled.
+   */
   #readLater(ms: number): void {
     this.#cancelAgain();
     this.#cancelAgain = this.#deps.backend.capabilities.shared
@@ -110,7 +117,7 @@ export class PausedClients {
   }
 }
 
-/** Whether a pause covers every call of the clients that it covers. */
+/** Whether a pause covers all calls of its clients, whoever makes them. */
 function coversAll({ callerKind, caller, action, label }: Pause): boolean {
   return callerKind === null && label === null && [caller, action].every((one) => one === null || one === '*');
 }

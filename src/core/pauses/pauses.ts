@@ -1,4 +1,6 @@
-/** The API of pauses: who may set, see and end which, and how a pause reaches each part of the store and each node. */
+/**
+ * The API of pauses: checks who may set, see and end them, and applies them to all parts of the store and all nodes.
+ */
 import type { RecordedAct } from '../audit/audit.ts';
 import { requireScope, type CallingPrincipal, type Requester, type UserPrincipal } from '../auth/principal.ts';
 import { knownUser, readScope, seenActions, withoutLimit } from '../auth/sight.ts';
@@ -26,26 +28,29 @@ import { EVERYTHING, holds, type Pause, type PauseAuthor, type PauseCover, type 
 
 export type Pauses = ReturnType<typeof createPauses>;
 
-/** Which calls a requester wants to pause: at least one member, or `all`. */
+/** The calls that a requester wants to pause: at least one member, or `all`. */
 export type CoverRequest = { readonly [M in keyof PauseCover]?: PauseCover[M] | undefined } & {
   readonly all?: boolean | null | undefined;
 };
 
 export type PauseRequest = CoverRequest & {
   readonly reason: string;
-  /** Epoch milliseconds; null: until somebody resumes. */
+  /** The end of the pause, in epoch milliseconds; null or absent: until someone resumes. */
   readonly until?: number | null | undefined;
   readonly queued?: Pause['queued'] | null | undefined;
   readonly running?: Pause['running'] | null | undefined;
 };
 
-/** What a client says when it pauses itself. */
+/** The request of a client that pauses itself. */
 type ClientPauseRequest = Pick<PauseRequest, 'reason' | 'queued' | 'running'>;
 
-/** A silent node makes nothing partial: the answer waited until the node could write nothing more. */
+/** A silent node does not make a change partial, because the answer waits until that node can write nothing more. */
 type PauseSpread = ReachedParts;
 
-/** `cancelled`: commands that waited and were cancelled. `asked`: running ones whose clients were asked to cancel. */
+/**
+ * The result of a pause. `cancelled`: the number of waiting commands that were cancelled. `asked`: the number of
+ * running commands whose clients were asked to cancel them.
+ */
 export type PauseReceipt = PauseSpread & { readonly pause: Pause; readonly cancelled: number; readonly asked: number };
 export type ResumeReceipt = PauseSpread & { readonly pause: Pause };
 
@@ -57,17 +62,20 @@ type PausesParts = {
     cancel: { readonly kind: 'cancel'; readonly reason: string; readonly by: string },
   ) => Promise<{ readonly kind: string }>;
   /**
-   * Makes every node ask again for what it has not written. Resolves, with the nodes that did not answer, once no node
-   * can write what was dispatched before.
+   * Makes every node dispatch again what it has not written yet. Resolves when no node can write a command that was
+   * dispatched before, with the nodes that did not answer.
    */
   readonly renewPermits: (cover: PauseCover) => MaybePromise<readonly string[]>;
 };
 
-/** `ended`: the pauses that this node has ended last: nobody goes on to keep them. */
+/**
+ * `ended`: the pauses that this node ended most recently. They are not stored again by attempts that are still under
+ * way.
+ */
 type Parts = PausesParts & { readonly ended: BoundedMap<string, true> };
 
 const CLIENT_RATE = { perSecond: CLIENT_RESUMES_PER_SECOND, burst: CLIENT_RESUMES_AT_ONCE };
-/** How many users' rates of pauses of their clients are remembered. */
+/** The most users for whom the rate of pauses by their clients is remembered. */
 const REMEMBERED_USERS = 10_000;
 /** How many commands are cancelled in one turn of the event loop. */
 const CANCEL_BATCH = 256;
@@ -78,7 +86,7 @@ export function createPauses(given: PausesParts) {
   const { deps } = parts;
   const { pauses } = deps.backend;
   const rates = new RateTable(REMEMBERED_USERS, () => new TokenBucket(deps.clock, CLIENT_RATE));
-  /** Counts a pause or resume of a client. `mayWait`: it is refused if there were too many. */
+  /** Counts a pause or resume by a client. `mayWait`: whether it is refused if there were too many. */
   const countChange = ({ userId }: UserPrincipal, mayWait: boolean): void => {
     const rate = rates.of(userId);
     const retryAfterMs = mayWait ? rate.take() : 0;
@@ -87,31 +95,32 @@ export function createPauses(given: PausesParts) {
   };
   return {
     /**
-     * Pauses calls: from the answer on, nothing that the pause covers is admitted, or written to a client by any node.
-     * A user covers its own clients alone. Throws `invalid_argument`, `not_found` for another user, `capacity_exceeded`
-     * if there are too many pauses, and `not_supported` if the store has none. A pause of an administrator takes effect
-     * although the audit cannot be written; its row says who set it.
+     * Pauses calls. After this resolves, nothing that the pause covers is admitted, or written to a client by any node.
+     * A user can cover its own clients only. Throws `invalid_argument`, `not_found` for another user,
+     * `capacity_exceeded` if there are too many pauses, and `not_supported` if the store has none. An administrator's
+     * pause takes effect even if its audit row cannot be written; the pause itself says who set it.
      */
     async pause(requester: Requester, request: PauseRequest, requestId: string | null = null): Promise<PauseReceipt> {
       const caller = requirePauser(requester);
       const pause = checked(deps, caller, request);
       const recording = recordAct(deps, caller, { action: 'pause', pause, requestId });
-      // A user waits for the row, which bounds how often it may do so; nobody waits for it to stop something.
+      // A user's pause waits for its audit row, because the rows limit how often a user may pause. An administrator's
+      // pause does not wait, because it may have to stop something quickly.
       const recorded = caller.kind === 'user' ? await recording : recording.catch(() => null);
       const receipt = await begin(parts, pause);
       await (await recorded)?.end(receipt.partial ? 'partial' : 'paused');
       return receipt;
     },
     /**
-     * Pauses a client, in its own name: the person at it says stop. A second pause of the client replaces the first one.
-     * It takes effect although the audit cannot be written. Throws `rate_limited` if it would replace one, and the clients
-     * of the user did so too often.
+     * Pauses all calls of a client in the client's own name, because the person at the client wants to stop. A second
+     * pause of the client replaces the first. Takes effect even if the audit row cannot be written. Throws
+     * `rate_limited` if it would replace a pause and the user's clients have done this too often.
      */
     async pauseClient(requester: UserPrincipal, clientId: string, request: ClientPauseRequest): Promise<PauseReceipt> {
       const reason = checkReason(request.reason);
       const client: ClientKey = { userId: requester.userId, clientId };
       const known = await ofClient(parts, client);
-      // Nothing may keep a client that runs from being stopped.
+      // A client without a pause can always pause, however often its user's clients have paused.
       countChange(requester, known.length > 0);
       const by: PauseAuthor = { kind: 'client', name: clientId };
       const pause: Pause = {
@@ -131,8 +140,8 @@ export function createPauses(given: PausesParts) {
       return receipt;
     },
     /**
-     * Ends what `pauseClient` began. Returns how many pauses ended: none if there was none. Throws `rate_limited` if the
-     * clients of the user resumed too often.
+     * Ends the pause that `pauseClient` set, and returns the number of ended pauses, which may be 0. Throws
+     * `rate_limited` if the user's clients have resumed too often.
      */
     async resumeClient(requester: UserPrincipal, clientId: string): Promise<number> {
       const known = await ofClient(parts, { userId: requester.userId, clientId });
@@ -145,8 +154,8 @@ export function createPauses(given: PausesParts) {
       return known.length;
     },
     /**
-     * Ends a pause. Null: there is none, or it is not the requester's. Throws `forbidden` if a user names a pause that an
-     * administrator set.
+     * Ends a pause. Null if there is none, or if it belongs to another user. Throws `forbidden` if a user names a pause
+     * that an administrator set.
      */
     async resume(
       requester: Requester,
@@ -163,7 +172,10 @@ export function createPauses(given: PausesParts) {
       await act.end(spread.partial ? 'partial' : 'resumed');
       return { ...spread, pause };
     },
-    /** Lists pauses, newest first: an administrator sees all, a user those that cover clients of this user alone. */
+    /**
+     * Lists pauses, newest first. An administrator sees all, and a user sees those that cover only clients of this
+     * user.
+     */
     async list(requester: Requester, query: { readonly userId?: string | null | undefined }, args: PageArgs) {
       const userId = readScope(requester, query.userId);
       const listing = listingOf('pauses', requester, { userId });
@@ -173,18 +185,18 @@ export function createPauses(given: PausesParts) {
       const page: Page<Pause> = deps.cursors.page(listing, scan, ['delivery', deps.clock.now()], (row) => row);
       return page;
     },
-    /** Returns one pause. Null: there is none, or the requester does not see it. */
+    /** Returns one pause. Null if there is none, or if the requester may not see it. */
     async get(requester: Requester, pauseId: string): Promise<Pause | null> {
       return find(parts, requirePauser(requester), id('pause_id', pauseId));
     },
     /**
-     * Subscribes to pauses that begin and end from now on: an administrator to all, or those of one user; a user to those
-     * that cover its own clients alone.
+     * Subscribes to the beginning and end of pauses. An administrator gets those of all users or of one user. A user
+     * gets those that cover only its own clients.
      */
     events(requester: Requester, userId: string | null): Subscription<PauseEvent> {
       const of = readScope(requester, userId);
       const feed = createFeed<PauseEvent>(() => cancel());
-      // Each owner says that a pause of all users has ended.
+      // In shared mode each owner publishes the end of a pause of all users, so repeated events are dropped.
       const over = new BoundedMap<string, true>({ most: 100 });
       let lost = 0;
       const cancel = deps.backend.bus.subscribe(
@@ -200,7 +212,7 @@ export function createPauses(given: PausesParts) {
       );
       return feed.subscription;
     },
-    /** Counts what a pause would touch now. Changes nothing. */
+    /** Counts what a pause would affect now. Changes nothing. */
     async reach(requester: Requester, request: CoverRequest): Promise<PauseReach> {
       const cover = coverOfRequest(requirePauser(requester), request);
       const found = await Promise.all(pauses.parts(cover.userId).map((part) => pauses.reach(part, cover)));
@@ -214,7 +226,7 @@ export function createPauses(given: PausesParts) {
   };
 }
 
-/** A person, or a program of theirs, that may pause: no token that is limited to some actions. */
+/** Returns the requester if it may pause: a token with the scope `invoke` that is not limited to some actions. */
 function requirePauser(requester: Requester): CallingPrincipal {
   const caller = requireScope(requester, 'invoke');
   withoutLimit(seenActions(caller));
@@ -247,7 +259,10 @@ function checkUntil(until: number | null, now: number): number | null {
   return invalid('until', 'expected a time to come, within 400 days');
 }
 
-/** Throws `not_found` if a user names another user, whose existence it must not learn. */
+/**
+ * Returns the cover for a request. Throws `not_found` if a user names another user, so that it does not learn whether
+ * that user exists.
+ */
 function coverOfRequest(caller: CallingPrincipal, request: CoverRequest): PauseCover {
   const { userId = null, clientId = null, callerKind = null, all = null } = request;
   const given = [userId, clientId, callerKind, request.caller, request.action, request.label];
@@ -301,13 +316,13 @@ function pageOf(
   return { rows: page, next: rest.length > page.length ? (page.at(-1)?.position ?? null) : null, gaps };
 }
 
-// Carries out what was requested.
+// Stores and ends pauses, and writes their audit rows.
 
 type Act = {
   readonly action: 'pause' | 'resume';
   readonly pause: Pause;
   readonly requestId: string | null;
-  /** How many rows of a user an hour may have. */
+  /** The most audit rows for one user within an hour. */
   readonly perHour?: number;
 };
 
@@ -322,7 +337,10 @@ function recordAct(
   return audit.record(caller, { action, subject, reason: action === 'pause' ? reason : null, requestId, ...rate });
 }
 
-/** Does the same for a client. Null: there is no row, because the client paused very often, or the audit has no room. */
+/**
+ * Writes the audit row of a client's pause or resume. Null if there is no row, because the client paused too often or
+ * the audit could not write it.
+ */
 function recordClientAct(
   deps: Deps,
   requester: UserPrincipal,

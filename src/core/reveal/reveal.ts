@@ -1,6 +1,5 @@
 /**
- * Decides who may read payloads, and reveals single ones. Before an administrator reads a payload, an audit row is
- * written.
+ * Decides who may read payloads, and reveals single payloads. Writes an audit row before an administrator reads one.
  */
 import type { AuditSubject } from '../audit/audit-rows.ts';
 import type { RevealMode } from '../auth/policy.ts';
@@ -36,14 +35,14 @@ export function createReveals(deps: Deps) {
      */
     shows: (requester: Requester): boolean => requester?.kind !== 'admin' || mode === 'argument',
     /**
-     * Whether the requester is the administrator who invoked this command. That administrator may read the answer to it
-     * in every mode.
+     * Whether the requester is the administrator who invoked this command, who may read the command's answer in every
+     * mode.
      */
     ownsCall: (requester: Requester, command: Command): boolean =>
       requester?.kind === 'admin' && isCallOf(command, requester),
     /**
-     * Writes the audit row of a read by an administrator; the payload may be shown when this resolves. Throws
-     * `audit_unavailable`, and `forbidden` if `shows` is false. Does nothing for other requesters: users read payloads
+     * Writes the audit row of an administrator's read. The payload may be shown when this resolves. Throws
+     * `audit_unavailable`, and `forbidden` if `shows` returns false. Does nothing for users, because they read payloads
      * of their own.
      */
     read(requester: Requester, subject: AuditSubject, requestId: string | null): MaybePromise<void> {
@@ -52,10 +51,10 @@ export function createReveals(deps: Deps) {
       return audit.record(requester, { action: 'payload', subject, requestId }).then(() => {});
     },
     /**
-     * Writes the audit row of an administrator who reads the payloads of a subject for a reason, such as those of a
-     * subscription; they may be shown when this resolves. Throws `invalid_argument` for a reason of another length,
-     * `forbidden` in mode `off`, `rate_limited` beyond REVEALS_PER_HOUR, and `audit_unavailable`. Does nothing for other
-     * requesters.
+     * Writes the audit row of an administrator who reads payloads for a stated reason, such as those of a subscription.
+     * The payloads may be shown when this resolves. Throws `invalid_argument` if the reason is too short or too long,
+     * `forbidden` in mode `off`, `rate_limited` beyond REVEALS_PER_HOUR, and `audit_unavailable`. Does nothing for
+     * users, because they read payloads of their own.
      */
     async readFor(requester: Requester, { subject, reason, requestId }: ReasonedRead): Promise<void> {
       checkReason(reason);
@@ -65,9 +64,9 @@ export function createReveals(deps: Deps) {
       await act.end('revealed');
     },
     /**
-     * Reveals one payload with a reason. Throws `not_found` if the payload does not exist, belongs to another user or
-     * is no longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond REVEALS_PER_HOUR;
-     * and `audit_unavailable`. Users reveal their own payloads without an audit row.
+     * Reveals one payload for a stated reason. Throws `not_found` if the payload does not exist, belongs to another
+     * user or is no longer retained; `forbidden` for an administrator in mode `off`; `rate_limited` beyond
+     * REVEALS_PER_HOUR; and `audit_unavailable`. Users reveal their own payloads without an audit row.
      */
     async reveal(requester: Requester, { target, reason, requestId }: RevealRequest): Promise<RevealedPayload> {
       const principal = requirePrincipal(requester);
@@ -95,7 +94,7 @@ function checkReason(reason: string): void {
   invalid('reason', `expected ${REVEAL_REASON_MIN} to ${MAX_REASON} characters`);
 }
 
-/** Returns the target with its user in canonical form. Throws `not_found` for another user. */
+/** Returns the target with the canonical user id. Throws `not_found` for another user. */
 function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
   const given = 'key' in target ? target.key.userId : target.userId;
   const userId = knownUser(requester, given) ?? notFound();
@@ -106,8 +105,8 @@ function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
 }
 
 /**
- * Where the payload to reveal is: in a message that was found, or in the result of a command, which is looked up only
- * after the audit row is written.
+ * Where the payload is: in a message that was read, or in the result of a command, which is read only after the audit
+ * row is written.
  */
 type Found =
   | { readonly subject: AuditSubject; readonly message: Message }
@@ -164,7 +163,7 @@ function revealedPayload({ crypto }: Deps, value: JsonText, expiresAt: number): 
   return { value, digest: crypto.sha256(value), expiresAt };
 }
 
-/** What to reveal: the params or the result of a command, or the payload of one retained message. */
+/** The payload to reveal: the params or the result of a command, or the payload of one stored message. */
 export type RevealTarget =
   | (CommandKey & { readonly kind: 'command_params' | 'command_result' })
   | { readonly kind: 'message'; readonly key: MessageKey }
@@ -172,13 +171,13 @@ export type RevealTarget =
 
 type RevealRequest = {
   readonly target: RevealTarget;
-  /** Why the payload is revealed: REVEAL_REASON_MIN to MAX_REASON characters. */
+  /** Why the requester wants to read the payload: REVEAL_REASON_MIN to MAX_REASON characters. */
   readonly reason: string;
   readonly requestId?: string | null | undefined;
 };
 
 /**
- * A payload that was revealed. `digest`: SHA-256 of the value's JSON text, base64url. `expiresAt`: the latest time
- * until which it is retained, in epoch milliseconds.
+ * A revealed payload. `digest`: the SHA-256 of its JSON text, as base64url. `expiresAt`: when the payload is removed at
+ * the latest, in epoch milliseconds.
  */
 export type RevealedPayload = { readonly value: JsonText; readonly digest: string; readonly expiresAt: number };

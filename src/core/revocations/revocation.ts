@@ -1,16 +1,15 @@
 /**
- * Revocations: the tokens that a row covers, what a node looks up and waits for when it revokes, and the port that keeps
- * the rows.
+ * Revocations: which tokens a revocation covers, the index in memory, the admissions to wait for, and the storage port.
  */
 import type { Principal, TokenIdentity } from '../auth/principal.ts';
 import type { CommandCaller } from '../commands/command.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /**
- * What a revocation covers: the tokens, and links, that match every member that is not null; one is not null.
- * `userId`: the subject of the token. `clientId`: the client that a link is of, or the device of the token; such a row
- * covers no other request over HTTP.
- * `issuedBefore`: tokens that were issued before this time, in epoch milliseconds, and tokens that do not say when.
+ * The tokens and links that a revocation covers: those that match every member that is not null; at least one is not
+ * null. `userId`: the subject of the token. `clientId`: the client of the link, or the device of the token; a
+ * revocation with it covers no HTTP request with another token. `issuedBefore`: tokens that were issued before this
+ * time (epoch milliseconds), and tokens without a time of issue.
  */
 export type RevocationTarget = {
   readonly userId: string | null;
@@ -22,34 +21,34 @@ export type RevocationTarget = {
 export type NewRevocation = RevocationTarget & {
   readonly revocationId: string;
   readonly reason: string;
-  /** Who revoked: `subjectOf` the requester. */
+  /** Who revoked the tokens: `subjectOf` the requester. */
   readonly who: string;
-  /** When it was revoked, and when no token that it covers can live any more; epoch milliseconds. */
+  /** When the revocation was made, and when no token that it covers can be valid any more; epoch milliseconds. */
   readonly at: number;
   readonly expiresAt: number;
 };
 
-/** A stored revocation. `seq`: its number, which grows from row to row. */
+/** A stored revocation. `seq`: its number; later revocations have higher numbers. */
 export type Revocation = NewRevocation & { readonly seq: number };
 
-/** Keeps revocations until they expire. */
+/** Stores revocations until they expire. */
 export interface RevocationStore {
   /**
-   * Adds a row and returns it with its number. Atomic. Null: there are as many rows as the store keeps, in all
-   * (REVOCATIONS_MAX; REVOCATIONS_MAX_WIDE for a row that names no token), or of the user who revokes
-   * (REVOCATIONS_PER_USER, REVOCATIONS_PER_USER_WIDE). Throws `not_supported` if the store keeps no revocations.
+   * Adds a revocation and returns it with its number. Atomic. Null if there is no room for it, in total
+   * (REVOCATIONS_MAX, or REVOCATIONS_MAX_WIDE if it names no token) or of the user who revokes (REVOCATIONS_PER_USER,
+   * or REVOCATIONS_PER_USER_WIDE). Throws `not_supported` if the store cannot store revocations.
    */
   add(row: NewRevocation): MaybePromise<Revocation | null>;
-  /** Returns the rows with a greater number, in order: at most `first`. Expired rows are left out. */
+  /** Returns at most `first` revocations with a number above `seq`, in order, without the expired ones. */
   after(seq: number, first: number): MaybePromise<readonly Revocation[]>;
 }
 
 /**
- * Whether a row covers a token. `clientId`: the client of the link that has it; null for other uses of the token, which
- * are those of a client only if the token is that of a device.
+ * Whether a revocation covers a token. `clientId`: the client of the link on which the token is used; null if the token
+ * is not used on a client's link. A device's token belongs to its client wherever it is used.
  */
 export function covers(row: RevocationTarget, principal: Principal, clientId: string | null): boolean {
-  // The holder of a grant has no token of its own: a grant is revoked with its session.
+  // A grant is no token of a user. It is revoked together with its session.
   if (principal.kind === 'grant' || principal.token === undefined) return false;
   const subject = principal.kind === 'admin' ? principal.name : principal.userId;
   const client = clientId ?? (principal.kind === 'user' ? principal.device?.clientId : null) ?? null;
@@ -59,8 +58,9 @@ export function covers(row: RevocationTarget, principal: Principal, clientId: st
 const UNKNOWN_TOKEN: TokenIdentity = { id: null, issuedAt: null };
 
 /**
- * Whether a row covers the token with which a command was invoked. A record of a user without a token counts as one of
- * a token without an id and a time of issue; one of an administrator is of a configured token, which no row covers.
+ * Whether a revocation covers the token with which a command was invoked. If the record of a user's command contains no
+ * token, the token counts as one without an id and without a time of issue. If the record of an administrator's command
+ * contains none, the token is a configured one, which no revocation covers.
  */
 export function coversCaller(row: RevocationTarget, { kind, name, token }: CommandCaller): boolean {
   if (kind === 'grant' || (kind === 'admin' && token === undefined)) return false;
@@ -81,10 +81,12 @@ function matches(
   );
 }
 
-/** The revocations that a node knows, found by token and by user. */
+/** The revocations that a node knows. They are found by token and by user. */
 export class RevocationIndex {
   readonly #all = new Map<number, Revocation>();
-  /** The rows that name a token, by its id; of the others those that name a user, by the user; and the rest. */
+  /**
+   * The revocations that name a token, by its id; of the others, those that name a user, by the user; and all others.
+   */
   readonly #byToken = new Map<string, Revocation[]>();
   readonly #byUser = new Map<string, Revocation[]>();
   readonly #wide: Revocation[] = [];
@@ -93,12 +95,12 @@ export class RevocationIndex {
     return this.#all.size;
   }
 
-  /** Returns the rows, the newest first. */
+  /** Returns the revocations, newest first. */
   newest(): readonly Revocation[] {
     return [...this.#all.values()].sort((a, b) => b.seq - a.seq);
   }
 
-  /** Adds a row. Returns false if it was added before. */
+  /** Adds a revocation. Returns false if it is already known. */
   add(row: Revocation): boolean {
     if (this.#all.has(row.seq)) return false;
     this.#all.set(row.seq, row);
@@ -106,7 +108,7 @@ export class RevocationIndex {
     return true;
   }
 
-  /** Removes the rows that have expired. */
+  /** Removes the revocations that have expired. */
   expire(now: number): void {
     for (const row of this.#all.values()) {
       if (row.expiresAt > now) continue;
@@ -119,7 +121,7 @@ export class RevocationIndex {
     }
   }
 
-  /** Returns a row that covers the token; null if none does. `clientId`: as for `covers`. */
+  /** Returns a revocation that covers the token; null if there is none. `clientId`: as for `covers`. */
   find(principal: Principal, clientId: string | null): Revocation | null {
     if (this.#all.size === 0 || principal.kind === 'grant') return null;
     const isCovering = (row: Revocation): boolean => covers(row, principal, clientId);
@@ -146,11 +148,14 @@ function listIn(rows: Map<string, Revocation[]>, key: string): Revocation[] {
   return made;
 }
 
-/** The admissions that a store has not answered yet, by who asked for them, so that a revocation can wait for them. */
+/**
+ * The admissions that the store has not answered yet, with their requesters. A revocation waits for those of its
+ * tokens.
+ */
 export class Admissions {
   readonly #running = new Map<Promise<unknown>, Principal>();
 
-  /** Returns the same answer. One that is there already is not remembered. */
+  /** Remembers an admission until it is answered. Returns `answer`. If `answer` is not a promise, remembers nothing. */
   note<T>(principal: Principal, answer: MaybePromise<T>): MaybePromise<T> {
     if (!(answer instanceof Promise)) return answer;
     const running: Promise<T> = answer.finally(() => this.#running.delete(running));
@@ -158,7 +163,7 @@ export class Admissions {
     return running;
   }
 
-  /** Resolves when the admissions that run now, of principals that are covered, have ended. Never rejects. */
+  /** Resolves when the present admissions of covered principals are answered. Never rejects. */
   async ended(isCovered: (principal: Principal) => boolean): Promise<void> {
     const covered = [...this.#running].filter(([, principal]) => isCovered(principal));
     await Promise.allSettled(covered.map(([running]) => running));

@@ -1,6 +1,6 @@
 /**
- * Revokes tokens: keeps the revocations of the deployment in the memory of this node, ends what a new one covers on
- * every node, and cancels what was queued with such tokens.
+ * Revokes tokens: keeps all revocations in this node's memory, ends the links and sockets that a new one covers on
+ * every node, and cancels the commands that were queued with such tokens.
  */
 import {
   requireAdmin,
@@ -38,43 +38,52 @@ import type { Cancel } from '../ports.ts';
 import { inEachPart } from '../store-parts.ts';
 import { covers, coversCaller, type NewRevocation, type Revocation, type RevocationTarget } from './revocation.ts';
 
-/** How often a node of a shared deployment reads new revocations, in milliseconds, in case it was not told of one. */
+/**
+ * How often a node in shared mode reads new revocations, in milliseconds, in case another node could not tell it of
+ * one.
+ */
 const REREAD_MS = 2_000;
-/** How long a token waits for the first reading of the revocations, in milliseconds. */
+/** How long a request waits for the first reading of the revocations, in milliseconds. */
 const FIRST_READ_MS = 5_000;
-/** The most commands of one part of the store that a revocation looks at, and how many in one turn of the event loop. */
+/**
+ * The most commands that a revocation examines in one part of the store, and how many of them in one turn of the event
+ * loop.
+ */
 const COVERED_MOST = 1_000_000;
 const CANCEL_BATCH = 256;
-/** How many of the last rows a node knows what they ended. */
+/** For how many of the latest revocations a node remembers what they ended. */
 const TAKEN_MAX = 100;
 /** How often expired rows are removed from memory, in milliseconds. */
 const EXPIRE_MS = 3600_000;
 
-/** What a revocation has ended on one node: its links, and the sockets of requests and streams in progress. */
+/**
+ * What a revocation ended on one node: the number of links, and the number of sockets with requests or streams in
+ * progress.
+ */
 type RevokedEnds = { readonly links: number; readonly sockets: number };
 
-/** What a revocation did. */
+/** The result of a revocation. */
 export type RevocationReceipt = RevokedEnds & {
   readonly revocation: Revocation;
-  /** The number of queued commands of such tokens that are cancelled so far: each has an end, and none has run. */
+  /** The number of queued commands with such tokens that are cancelled so far. Each has ended, and none has run. */
   readonly cancelled: number;
   /**
-   * The nodes that refuse what is revoked and have ended what it covers, and those that have not answered in time. Of
-   * the latter, commands may be left that the relay goes on trying to cancel; `partition <n>`: a part of the store that
-   * has no node now.
+   * `nodes`: the nodes that now refuse the tokens and have ended their links and sockets. `silent`: the nodes that did
+   * not answer in time, also about queued commands, which the relay goes on trying to cancel; `partition <n>`: a part of
+   * the store that has no node now.
    */
   readonly nodes: readonly string[];
   readonly silent: readonly string[];
 };
 
-/** Members that are absent or null name nothing. */
+/** The tokens to revoke. Members that are absent or null select nothing. */
 type RevokeRequest = { readonly [M in keyof RevocationTarget]?: RevocationTarget[M] | undefined } & {
   readonly reason: string;
 };
 
 /**
- * Ends what a row covers, and returns how many links or sockets it ended. `by`: the requester, whose own request is
- * still to be answered; null on other nodes.
+ * Ends the links, or the sockets, that a revocation covers, and returns their number. `by`: the requester whose own
+ * request must still be answered; null on other nodes.
  */
 type EndCovered = (isCovered: (principal: Principal, clientId: string | null) => boolean, by: Requester) => number;
 
@@ -90,27 +99,34 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
   const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
   const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
   const first = Promise.withResolvers<void>();
-  /** What the last rows have ended here. */
+  /** What the latest revocations ended on this node. */
   const taken = new BoundedMap<string, RevokedEnds>({ most: TAKEN_MAX });
   let isLoaded = false;
   let lastSeq = 0;
 
-  /** Refuses from now on what the row covers, and ends it. */
+  /** Adds a revocation: from now on its tokens are refused. Ends the links and sockets that it covers. */
   const take = (row: Revocation, by: Requester = null): RevokedEnds => {
-    // This node may have read the row before another one told it: what it ended then counts in its answer.
+    // This node may have read the revocation from the store before another node told it. The answer to that node must
+    // include what was ended then.
     if (!index.add(row)) return taken.get(row.revocationId) ?? { links: 0, sockets: 0 };
     const isCovered = (principal: Principal, clientId: string | null): boolean => covers(row, principal, clientId);
     const ended = { links: ends.links(isCovered, by), sockets: ends.sockets(isCovered, by) };
     taken.set(row.revocationId, ended);
     return ended;
   };
-  /** Does the same, and waits for what such tokens have asked of the store before: it may be queued then. */
+  /**
+   * Adds a revocation, and waits for admissions with its tokens that are under way, because they may still queue
+   * commands.
+   */
   const takeWhole = async (row: Revocation, by: Requester = null): Promise<RevokedEnds> => {
     const ended = take(row, by);
     await admissions.ended((principal) => covers(row, principal, null));
     return ended;
   };
-  /** A store in this process answers at once, so the rows are known before the first token. */
+  /**
+   * Reads new revocations. A store in this process answers in the same tick, so they are known before the first token
+   * is checked.
+   */
   const read = (): MaybePromise<void> =>
     thenDo(backend.revocations.after(lastSeq, PAGE_MAX), (rows) => {
       for (const row of rows) take(row);
@@ -130,11 +146,11 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
       })
       .finally(() => (isReading = false));
   };
-  // What is in this process needs no start.
+  // A store in this process can be read before `start`.
   if (!backend.capabilities.shared) readAgain();
   questions.answerWith('revoked', async (text) => JSON.stringify(await takeWhole(JSON.parse(text) as Revocation)));
 
-  /** Tells all other nodes. */
+  /** Tells all other nodes of a revocation, and collects their answers. */
   const tell = async (row: Revocation) => {
     const { others, silent } = await nodesWithLinks(deps);
     const text = JSON.stringify(row);
@@ -148,13 +164,13 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
   };
 
   return {
-    /** Sets what ends links, and what ends sockets, that a revocation covers. */
+    /** Sets the function that ends the links, or the sockets, that a revocation covers. */
     endWith: (part: keyof RevokedEnds, end: EndCovered): void => void (ends[part] = end),
-    /** Whether `find` knows all revocations of the store. */
+    /** Whether all revocations of the store have been read. */
     get isLoaded(): boolean {
       return isLoaded;
     },
-    /** Resolves when `isLoaded`. Throws `store_unavailable` after FIRST_READ_MS. */
+    /** Resolves when all revocations have been read. Throws `store_unavailable` after FIRST_READ_MS. */
     async loaded(): Promise<void> {
       if (isLoaded) return;
       const late = Promise.withResolvers<never>();
@@ -166,7 +182,7 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
     },
     /** Returns the revocation that covers a token; null if none does. `clientId`: as for `covers`. */
     find: (principal: Principal, clientId: string | null = null): Revocation | null => index.find(principal, clientId),
-    /** Reads the revocations, and again from time to time if other nodes may add some. */
+    /** Reads the revocations and, in shared mode, reads new ones at intervals. */
     start(): Cancel {
       readAgain();
       const cancels = [clock.every(EXPIRE_MS, () => index.expire(clock.now()))];
@@ -185,8 +201,8 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
       return cursors.page(listing, { rows: page, next, gaps: [] }, ['revocations', clock.now()], (row) => row);
     },
     /**
-     * Revokes. An administrator may revoke any tokens, a user those of its own. Throws `invalid_argument` if the request
-     * names nothing, `not_found` for another user, and `capacity_exceeded` if too many are kept.
+     * Revokes tokens. An administrator may revoke any tokens, and a user its own. Throws `invalid_argument` if the
+     * request selects nothing, `not_found` for another user, and `capacity_exceeded` if there are too many revocations.
      */
     async revoke(requester: Requester, given: RevokeRequest, requestId?: string | null): Promise<RevocationReceipt> {
       const revoker = requireScope(requester, 'invoke');
@@ -225,7 +241,10 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
   };
 }
 
-/** Checks a request and makes its row. Tokens that are issued later are not covered, unless the row names the token. */
+/**
+ * Checks a request and makes its revocation. Unless the request names a token, tokens that are issued later are not
+ * covered.
+ */
 function rowOf({ crypto, clock }: Deps, revoker: CallingPrincipal, given: RevokeRequest): NewRevocation {
   const { userId, clientId, tokenId, issuedBefore, reason } = given;
   const now = clock.now();
@@ -233,7 +252,7 @@ function rowOf({ crypto, clock }: Deps, revoker: CallingPrincipal, given: Revoke
     userId: userId === undefined || userId === null ? null : canonicalUser(userId),
     clientId: clientId === undefined || clientId === null ? null : id('client_id', clientId),
     tokenId: tokenId ?? null,
-    // Tokens that are issued later are not covered.
+    // At most the present time, so that tokens that are issued later are not covered.
     issuedBefore: issuedBefore === undefined || issuedBefore === null ? null : Math.min(issuedBefore, now + 1),
   };
   if (target.tokenId !== null && (target.tokenId === '' || !hasAtMost(target.tokenId, TOKEN_ID_CHARS)))
@@ -252,7 +271,10 @@ function rowOf({ crypto, clock }: Deps, revoker: CallingPrincipal, given: Revoke
   };
 }
 
-/** A user revokes tokens of its own; a token that is limited to some actions revokes no other token. */
+/**
+ * Limits the target to what the requester may revoke: a user its own tokens, and a token that is limited to some
+ * actions only itself.
+ */
 function withinRights(revoker: CallingPrincipal, target: RevocationTarget): RevocationTarget {
   if (revoker.kind === 'admin') return target;
   if (target.userId !== null && target.userId !== revoker.userId) notFound();
@@ -261,11 +283,11 @@ function withinRights(revoker: CallingPrincipal, target: RevocationTarget): Revo
 }
 
 /**
- * Cancels the commands that were invoked with tokens that a row covers: those that have not been dispatched, whose number
- * it returns, and those that their clients have not acknowledged. Of the latter the client is asked to stop, and one that
- * never arrived is not written again. A row that names a client covers links alone, and cancels none. Commands that have
- * ended are not looked through: a store remembers very many. A part of the store that does not answer is tried again as
- * long as commands of before may live.
+ * Cancels the commands that were invoked with covered tokens and that their clients have not acknowledged. Commands
+ * that were not dispatched end; their number is returned. For commands that were dispatched, the client is asked to
+ * cancel, and a command that never arrived is not written again. A revocation with a client covers links only, so it
+ * cancels nothing. Ended commands are not examined, because a store remembers very many. A part of the store that does
+ * not answer is tried again as long as commands from before the revocation may live.
  */
 async function cancelUnacknowledged(
   { deps, recorder }: Pick<RevocationDeps, 'deps' | 'recorder'>,
@@ -301,7 +323,10 @@ async function cancelUnacknowledged(
   return { cancelled, silent: reached.flatMap(({ silent }) => silent) };
 }
 
-/** A user invokes actions of its own clients, and an administrator with a token for this name those of all users. */
+/**
+ * Returns the covers that contain all commands invoked in this name: those of the user's own clients and, because an
+ * administrator's token may have the same name, those that administrators invoked.
+ */
 function coversOf(userId: string | null): readonly PauseCover[] {
   if (userId === null) return [EVERYTHING];
   const asAdmin: PauseCover = { ...EVERYTHING, callerKind: 'admin' };

@@ -1,18 +1,18 @@
-/** Finds the shares whose total is used up, which refuse new links or commands of users who hold much. */
+/** Lists the shares whose total is used up, so that they refuse new links or commands of users who hold a lot. */
 import type { ShareName } from './share-bounds.ts';
 import type { ShareTotals } from './share-totals.ts';
 import type { Shares } from './shares.ts';
 
 /**
- * The shares that new links or commands need. The others do not refuse new work: their data is evicted (results,
- * history), or their room is free again within moments.
+ * The shares that new links and commands need. A full share of another kind refuses no new work: its data is evicted
+ * (results, history), or its room becomes free within moments.
  */
 const NEEDED: readonly ShareName[] = ['links', 'advertised_bytes', 'queued_bytes', 'spilled_bytes', 'marks', 'sockets'];
-/** The smallest part of a total that counts as room, for shares in bytes. The next payload may not fit into less. */
+/** The smallest fraction of a total that counts as room, for shares in bytes. A payload may not fit into less. */
 const SMALL_PART = 1 / 64;
 
 /**
- * Returns the shares that new links and commands need and whose total has no room left. The node still takes links and
+ * Returns the full shares that new links and commands need. While they are full, the node still takes links and
  * commands of users who hold little, and those that need none of these shares.
  */
 export function fullShares(

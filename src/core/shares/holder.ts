@@ -1,16 +1,16 @@
-/** Finds the name under which a requester's use of bounded resources is counted. */
+/** Maps a requester to the holder under whose name its use of bounded resources is counted. */
 import type { Principal } from '../auth/principal.ts';
 
-/** The holder of all requesters without a token. User ids hold no "/", so this name cannot collide with a user. */
+/** The holder of all requesters without a token. User ids contain no "/", so no user has this name. */
 const UNAUTHENTICATED = '/unauthenticated';
 const GRANTS = '/grants/';
 const ADMINS = '/admin/';
 
 /**
- * Returns the holder to whom a requester's use is counted: the user itself, or a holder for each administrator's name.
- * All requesters without a token have one holder together. So have the holders of grants to all sites of one owner,
- * because a user can make any number of grants, and each would otherwise have a guarantee. They are apart from the
- * owner, so that a viewer cannot use up what the owner may hold.
+ * Returns the holder for a requester. A user is its own holder, and each administrator's name has a holder. All
+ * requesters without a token share one holder. The holders of grants share one holder for each owner of sites: a user
+ * can create any number of grants, and each would otherwise have a guarantee of its own. This holder is not the owner
+ * itself, so that viewers cannot use up the owner's shares.
  */
 export function holderOf(principal: Principal | null): string {
   if (principal === null) return UNAUTHENTICATED;
@@ -18,7 +18,7 @@ export function holderOf(principal: Principal | null): string {
   return principal.kind === 'admin' ? `${ADMINS}${principal.name}` : `${GRANTS}${principal.ownerId}`;
 }
 
-/** Whether a holder is an administrator, who may use what is reserved of each share. */
+/** Whether the holder is an administrator. Administrators may use the reserved part of each share. */
 export function isAdministrator(holder: string): boolean {
   return holder.startsWith(ADMINS);
 }

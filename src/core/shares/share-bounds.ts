@@ -1,81 +1,84 @@
-/** Lists the resources that the users of a relay share, and bounds how much of each one user and all users may hold. */
+/** Defines the resources that the users of a relay share, and how much of each one user and all users may hold. */
 import { refuseInputs, type Code, type InputError } from '../errors.ts';
 
 /**
- * The resources of one relay that its users share. Users do not trust each other: the amount that one user holds must
- * leave the others their guarantee. Amounts are bytes if the name says so, else counts.
+ * The resources that the users of one relay share. Users do not trust each other: whatever one user holds must leave
+ * the others their guarantee. Amounts are in bytes if the name says so, and counts otherwise.
  */
 export const SHARE_NAMES = [
   /** The number of open links of clients and callers. */
   'links',
-  /** The bytes of what clients advertise and report: their metadata, actions, contexts and windows. */
+  /** The bytes that clients advertise and report: their metadata, actions, contexts and windows. */
   'advertised_bytes',
   /**
-   * The bytes of params in memory, for commands that wait for their client or for dispatch, or that may have to be written
-   * again because their client has not reported on them yet.
+   * The bytes of params in memory: of commands that wait for their client or for dispatch, and of dispatched commands
+   * that may have to be written again because their client has not reported on them yet.
    */
   'queued_bytes',
   /** The bytes of results of ended commands. */
   'result_bytes',
-  /** The number of ended commands with a whole record. Beyond it, only their marks are kept. */
+  /** The number of ended commands whose whole record is stored. If there are more, only their marks are stored. */
   'ended_records',
   /** The bytes of retained history. */
   'history_bytes',
   /** The bytes in the spill store. */
   'spilled_bytes',
-  /** The number of callers' waits for a command. */
+  /** The number of callers' waits for commands. */
   'waits',
-  /** The bytes of answers that their readers have not read yet. */
+  /** The bytes of answers that were written and that their readers have not read yet. */
   'unread_bytes',
   /**
-   * The number of command ids within their idempotency window: of live commands, of ended ones with a record, and of
-   * those with only a mark. For each id that a caller chooses, room for its mark is reserved, so that the id runs at
-   * most once.
+   * The number of command ids within their idempotency window: of live commands, of ended commands with a record, and
+   * of ended commands with only a mark. For each id that a caller chooses, room for a mark is reserved, so that the id
+   * runs at most once.
    */
   'marks',
   /**
-   * The number of remembered ids of ingested messages, by which repeated ones are recognised. When it is used up, ids are
+   * The number of remembered message ids, by which repeated messages are recognised. If this share is used up, ids are
    * forgotten early, and the counters of deduplication are no longer exact.
    */
   'dedup_marks',
   /**
-   * The number of connections, of HTTP and of links. Each is counted for the holder of the last valid token that
+   * The number of open HTTP and WebSocket connections. Each is counted for the holder of the last valid token that
    * arrived over it.
    */
   'sockets',
-  /** The number of HTTP requests in progress, without event streams and mutations that have begun. */
+  /** The number of HTTP requests in progress, not counting event streams and mutations that have begun. */
   'requests',
-  /** The number of live feeds of command events; subscriptions of one holder with equal filters share a feed. */
+  /** The number of live feeds of command events. The subscriptions of one holder with equal filters share a feed. */
   'feeds',
-  /** The number of documents in progress: queries and REST reads that have not been answered yet. */
+  /** The number of documents in progress: queries and REST reads that are not answered yet. */
   'documents',
 ] as const;
 
 export type ShareName = (typeof SHARE_NAMES)[number];
 
-/** The share that a refusal names if a member's part of an admission scope is used up. Its bounds are in the policy. */
+/**
+ * The share in the refusal of a user who has used up a member's part of an admission scope. The policy defines its
+ * bounds.
+ */
 export const SCOPE_SHARE = 'scope';
-/** The share that a refusal names if a user has recorded too much since the last snapshot of a data directory. */
+/** The share in the refusal of a user who has caused too many records since the data directory's last snapshot. */
 export const RECORDED_SHARE = 'recorded_bytes';
 export type RefusedShare = ShareName | typeof SCOPE_SHARE | typeof RECORDED_SHARE;
 
 /**
- * The bounds of one resource. `guarantee`: the amount that one user may hold while more than three quarters of the
- * total are in use (`shareRefusal` has the whole rule). `total`: the bound of all users together; null: only the
- * guarantee bounds each user.
+ * The bounds of one resource. `guarantee`: the most that one user may hold while more than three quarters of the total
+ * are in use (see `shareRefusal` for the whole rule). `total`: the most that all users may hold together; null if only
+ * the guarantee limits each user.
  */
 export type ShareBound = { readonly guarantee: number; readonly total: number | null };
 export type ShareBounds = Readonly<Record<ShareName, ShareBound>>;
 
-/** The configured bounds; an absent one has its default. */
+/** The configured bounds. An absent bound has its default. */
 export type GivenBounds = { readonly [Name in ShareName]?: Partial<ShareBound> };
 
 const MIB = 1024 * 1024;
 
 /**
- * The defaults. A process of 512 MiB survives even if all of them are used up at once. A mark of a command takes about
- * 50 bytes. The 2 million marks are nearly twice what 300 calls per second need in an hour. A mark of a message takes
- * about 200 bytes, most of which it shares with its message.
+ * The default bounds. A process with 512 MiB survives even if all of them are used up at once. A mark of a command
+ * takes about 50 bytes. The 2 million marks are nearly twice what 300 calls per second need in an hour. A mark of a
+ * message takes about 200 bytes, most of which it shares with its message.
  */
 export const SHARE_BOUNDS: ShareBounds = {
   links: { guarantee: 1_000, total: 20_000 },
@@ -96,24 +99,27 @@ export const SHARE_BOUNDS: ShareBounds = {
 };
 
 /**
- * The part of a total up to which no user is refused, however much they hold. Above it, a user gets no more than their
- * guarantee.
+ * The fraction of a total up to which no user is refused, however much the user holds. Above it, a user gets no more
+ * than its guarantee.
  */
 export const BORROWED_PART = 3 / 4;
 
 /**
- * What may be held beyond a total, as a part of it. Users who hold little may use one such part once the total is used
- * up, and administrators another one.
+ * The fraction of a total that may be held beyond it. When the total is used up, users who hold little may use one such
+ * reserve, and administrators another one.
  */
 export const RESERVE_PART = 1 / 16;
 
 /**
- * Why a user may not hold more. `share_exceeded`: the user would hold more than their share while room is short.
- * `store_full`: the total is used up.
+ * Why a user may not hold more. `share_exceeded`: the user would exceed its share while room is short. `store_full`:
+ * the total is used up.
  */
 export type ShareRefusal = 'share_exceeded' | 'store_full';
 
-/** A holder that wants `amount` more. `held`: what it holds; `used`: what all hold; `admin`: it is an administrator. */
+/**
+ * A holder that wants `amount` more. `held`: what it holds now. `used`: what all hold now. `admin`: whether it is an
+ * administrator.
+ */
 type ShareClaim = {
   readonly held: number;
   readonly used: number;
@@ -122,14 +128,14 @@ type ShareClaim = {
 };
 
 /**
- * Returns why a holder may not take an amount; null: they may. This is the one rule of all shares;
- * `backends/redis/program/transaction.lua` has it for those that Redis counts.
+ * Returns why a holder may not take an amount; null if it may. All shares follow this rule;
+ * `backends/redis/program/transaction.lua` implements it for the shares that Redis counts.
  *
- * Up to three quarters of the total nobody is refused. Above that, a user may hold up to the guarantee. Once the total
- * is used up, a reserve is left for users who hold little. There, a user may hold at most free² / reserve with the
- * claim, where `free` is what the claim leaves of the reserve; but always 1 as long as the reserve has room. Each
- * holder can take only a part of what is left, so that another user finds room too (`guaranteeBeside` computes how
- * much).
+ * Up to three quarters of the total nobody is refused. Above that, a user may hold up to its guarantee. When the total
+ * is used up, users who hold little can still use a reserve: a user may hold at most free² / reserve, including the
+ * claim, where `free` is the rest of the reserve after the claim. Holding 1 is always permitted while the reserve has
+ * room. Each holder can take only a part of what is left, so that another user finds room too (`guaranteeBeside`
+ * computes how much).
  */
 export function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim): ShareRefusal | null {
   const { held, used, amount, admin } = claim;
@@ -145,8 +151,8 @@ export function shareRefusal({ guarantee, total }: ShareBound, claim: ShareClaim
 }
 
 /**
- * Returns the amount that a user can always hold beside at most `others` other users, even if each of them takes all
- * that it can. This amount is the guarantee while they leave room for it, and less with each further user.
+ * Returns the amount that a user can always hold beside at most `others` other users, even if each of them takes as
+ * much as it can. This is the guarantee while the others leave room for it, and less with each further user.
  * docs/shares.md promises this amount.
  */
 export function guaranteeBeside(bound: ShareBound, others: number): number {
@@ -157,7 +163,7 @@ export function guaranteeBeside(bound: ShareBound, others: number): number {
   return mostOf(bound, used, guarantee);
 }
 
-/** Returns the most that a user without holdings can take, at most `limit`, beside others who hold `used`. */
+/** Returns the most that a user without holdings can take while others hold `used`; at most `limit`. */
 function mostOf(bound: ShareBound, used: number, limit: number): number {
   let least = 0;
   let most = limit;
@@ -169,12 +175,13 @@ function mostOf(bound: ShareBound, used: number, limit: number): number {
   return least;
 }
 
-/** The bounds of a spill store in the memory of this process. */
+/** The bounds of a spill store in this process's memory. */
 export const SPILL_IN_MEMORY: ShareBound = { guarantee: 32 * MIB, total: 128 * MIB };
 
 /**
- * Completes the given bounds with the defaults. A default guarantee is lowered to the total. Throws `invalid_argument`,
- * naming each share whose guarantee exceeds its total or whose bounds are not whole numbers of at least 1.
+ * Completes the configured bounds with the defaults. A default guarantee is lowered to the total if necessary. Throws
+ * `invalid_argument` with the name of each share whose guarantee exceeds its total, or whose bounds are not whole
+ * numbers of at least 1.
  */
 export function shareBounds(given: GivenBounds = {}, defaults: Partial<ShareBounds> = {}): ShareBounds {
   const faults: InputError[] = [];
@@ -188,13 +195,13 @@ export function shareBounds(given: GivenBounds = {}, defaults: Partial<ShareBoun
   return bounds;
 }
 
-/** Completes one bound with its defaults. A default guarantee is lowered to the total. */
+/** Completes one bound with its defaults. A default guarantee is lowered to the total if necessary. */
 export function fillBound(given: Partial<ShareBound> = {}, defaults: ShareBound): ShareBound {
   const { total = defaults.total, guarantee = Math.min(defaults.guarantee, total ?? Infinity) } = given;
   return { guarantee, total };
 }
 
-/** Describes the fault of a bound; null: the bound is valid. */
+/** Describes what is wrong with a bound; null if nothing is. */
 export function boundFault({ guarantee, total }: ShareBound): string | null {
   const isCount = (amount: number): boolean => Number.isSafeInteger(amount) && amount >= 1;
   if (!isCount(guarantee) || (total !== null && !isCount(total))) return 'expected whole numbers of at least 1';
@@ -205,7 +212,7 @@ export function isShareRefusal(code: Code): code is ShareRefusal {
   return code === 'share_exceeded' || code === 'store_full';
 }
 
-/** The message of a refusal that the requester gets. */
+/** The message of a refusal, for the requester. */
 export const SHARE_MESSAGE: Readonly<Record<ShareRefusal, string>> = {
   share_exceeded: 'You hold more than your share of this resource.',
   store_full: 'The relay has no room left for this resource.',

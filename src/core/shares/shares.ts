@@ -1,4 +1,4 @@
-/** The shares: counts what each holder has of each resource, and refuses what exceeds the bounds. */
+/** Counts how much of each bounded resource each holder has, and refuses what exceeds the bounds. */
 import { fail } from '../errors.ts';
 import { isAdministrator } from './holder.ts';
 import {
@@ -19,10 +19,10 @@ const INDEX = Object.fromEntries(SHARE_NAMES.map((name, index) => [name, index])
   Record<ShareName, number>
 >;
 
-/** Keeps the holdings of each user of this process, and the totals. */
+/** The holdings of each user in this process, and the totals. */
 export class Shares {
   readonly bounds: ShareBounds;
-  /** The users that hold something. */
+  /** The users that hold anything. */
   readonly #users = new Map<string, Holdings>();
   readonly #used = SHARE_NAMES.map(() => 0);
   readonly #over = SHARE_NAMES.map(() => new Set<Holdings>());
@@ -31,7 +31,7 @@ export class Shares {
     this.bounds = bounds;
   }
 
-  /** Returns the holdings of a user. Keep the reference as long as the link, queue or stream lives. */
+  /** Returns the holdings of a user. A link, queue or stream keeps this object as long as it exists. */
   of(userId: string): Holdings {
     return this.find(userId) ?? new Holdings(this, userId);
   }
@@ -41,21 +41,21 @@ export class Shares {
     return this.#used[INDEX[share]] ?? 0;
   }
 
-  /** Whether all users together hold the total. */
+  /** Whether the total of the share is used up. */
   full(share: ShareName): boolean {
     const { total } = this.bounds[share];
     return total !== null && this.used(share) >= total;
   }
 
   /**
-   * Returns the users over their guarantee, in no particular order. They are few, because each of them holds more than
-   * a guarantee.
+   * Returns the users that exceed their guarantee, in no particular order. There are only few, because each holds more
+   * than a guarantee.
    */
   over(share: ShareName): Iterable<Holdings> {
     return this.#over[INDEX[share]] ?? [];
   }
 
-  /** Returns the user who exceeds their guarantee the most; null if none does. Eviction takes from this user first. */
+  /** Returns the user that exceeds its guarantee the most; null if none does. Eviction begins with this user. */
   mostOver(share: ShareName): Holdings | null {
     let most: Holdings | null = null;
     for (const holdings of this.over(share))
@@ -63,7 +63,7 @@ export class Shares {
     return most;
   }
 
-  // Only Holdings uses the methods below.
+  // The methods below are for Holdings only.
 
   find(userId: string): Holdings | undefined {
     return this.#users.get(userId);
@@ -77,14 +77,14 @@ export class Shares {
     this.#users.delete(holdings.userId);
   }
 
-  /** Updates the total and the set of users over their guarantee. */
+  /** Updates the total, and the set of users that exceed their guarantee. */
   changed(holdings: Holdings, share: ShareName, by: number): void {
     const index = INDEX[share];
     this.#used[index] = (this.#used[index] ?? 0) + by;
     const { guarantee } = this.bounds[share];
     const held = holdings.held(share);
     const isOver = held > guarantee;
-    // Most changes cross no guarantee.
+    // Most changes do not cross the guarantee, so the set stays unchanged.
     if (isOver === held - by > guarantee) return;
     if (isOver) this.#over[index]?.add(holdings);
     else this.#over[index]?.delete(holdings);
@@ -92,8 +92,8 @@ export class Shares {
 }
 
 /**
- * The amounts of every share that one user holds. Links, queues and streams keep a reference and update it, so that no
- * call has to look up the user. Amounts are counts or bytes and never negative. The code that takes an amount releases
+ * The amounts of all shares that one user holds. Links, queues and streams keep this object and update it, so that no
+ * call has to look up the user. Amounts are counts or bytes, and never negative. Code that takes an amount must release
  * the same amount once.
  */
 export class Holdings {
@@ -102,8 +102,8 @@ export class Holdings {
   readonly #admin: boolean;
   readonly #held = SHARE_NAMES.map(() => 0);
   /**
-   * The number of resources of which the user holds something. At 0 the table drops this object. Another object may
-   * then be made and registered for the user; `#current` returns that one.
+   * The number of resources of which the user holds anything. At 0, the table removes this object. The table may then
+   * register another object for the user, which `#current` returns.
    */
   #kinds = 0;
 
@@ -117,13 +117,16 @@ export class Holdings {
     return this.#current().#held[INDEX[share]] ?? 0;
   }
 
-  /** Returns why `amount` more may not be taken; null: it may. Changes nothing. */
+  /** Returns why `amount` more may not be taken; null if it may. Changes nothing. */
   refusal(share: ShareName, amount: number): ShareRefusal | null {
     const used = this.#table.used(share);
     return shareRefusal(this.#table.bounds[share], { held: this.held(share), used, amount, admin: this.#admin });
   }
 
-  /** Whether `amount` more leaves this user half of the guarantee, and all users half of the total. */
+  /**
+   * Whether the user would hold at most half of its guarantee, and all users at most half of the total, with `amount`
+   * more.
+   */
   hasPlenty(share: ShareName, amount: number): boolean {
     const { guarantee, total } = this.#table.bounds[share];
     if (2 * (this.held(share) + amount) > guarantee) return false;
@@ -131,8 +134,8 @@ export class Holdings {
   }
 
   /**
-   * Takes the amount if there is room; otherwise throws `share_exceeded` or `store_full` with the member `share` and
-   * reserves nothing.
+   * Takes the amount if there is room. Otherwise throws `share_exceeded` or `store_full`, with the share's name in
+   * `share`, and takes nothing.
    */
   claim(share: ShareName, amount: number): void {
     const refusal = this.refusal(share, amount);
@@ -140,7 +143,7 @@ export class Holdings {
     this.take(share, amount);
   }
 
-  /** Takes the amount without a check, for data that must be recorded. The owner of the data evicts afterwards. */
+  /** Takes the amount without a check, for data that must be stored. The caller must evict data afterwards. */
   take(share: ShareName, amount: number): void {
     if (amount <= 0) return;
     this.#current().#change(share, amount);
@@ -162,7 +165,8 @@ export class Holdings {
   }
 
   /**
-   * Returns the user's registered object, or this one if none is registered. An object with a holding is registered.
+   * Returns the user's registered object; this object if none is registered. An object that holds anything is
+   * registered.
    */
   #current(): Holdings {
     if (this.#kinds > 0) return this;

@@ -1,7 +1,4 @@
-/**
- * Bounds what users do at the same time: the bytes that each user sends per second, and how many large reads and
- * documents are in progress. Users take turns with reads and documents.
- */
+/** Limits the bytes per second that a user sends, and lets users take turns with large reads and documents. */
 import type { Principal, Requester } from '../auth/principal.ts';
 import { fail } from '../errors.ts';
 import { DOCUMENT_SMALL_COST, DOCUMENT_TURN_COST, MESSAGE_TURN_BYTES, READ_TURNS } from '../limits.ts';
@@ -14,13 +11,13 @@ import { SHARE_MESSAGE } from './share-bounds.ts';
 import type { Holdings, Shares } from './shares.ts';
 
 /**
- * The bytes that one user may send per second: a token bucket that holds the bytes of one second. Bytes that have
- * arrived are always charged, so the balance may become negative; the sender must then wait until it is not. In any `t`
- * seconds at most `(t + 2) * perSecond` bytes pass, plus the bytes that had arrived when the balance was used up.
+ * The byte rate of one user: a token bucket that holds the bytes of one second. Bytes that have arrived are always
+ * charged, so the balance may become negative; the sender must then wait until it is not negative. In any `t` seconds
+ * at most `(t + 2) * perSecond` bytes pass, plus the bytes that had arrived when the balance became negative.
  */
 export type ByteRate = Pick<TokenBucket, 'charge' | 'admit' | 'full'>;
 
-/** The rate of one user, and the number of links that hold it. All links of the user use the same object. */
+/** The byte rate of one user, and the number of links that hold it. All links of a user share one object. */
 export class HeldRate {
   readonly rate: ByteRate;
   #links = 0;
@@ -37,18 +34,18 @@ export class HeldRate {
     this.#links++;
   }
 
-  /** Call it once for each call of `hold`, when the link has ended. */
+  /** Call this once for each call of `hold`, when the link has ended. */
   release(): void {
     this.#links--;
   }
 }
 
-/** The number of rates at which idle ones are first dropped. */
+/** The number of rates at which unused ones are removed for the first time. */
 const KEPT = 1_000;
 
 /**
- * The rates of all users of this process: one per user, for all transports together. Rates of idle users without links
- * are dropped.
+ * The byte rates of all users of this process: one per user, for all transports together. Rates without links are
+ * removed when they are full again.
  */
 export class ByteRates {
   readonly #clock: Clock;
@@ -61,12 +58,12 @@ export class ByteRates {
     this.#perSecond = perSecond;
   }
 
-  /** Returns the user's rate, for one immediate use. Do not keep it: see `hold`. */
+  /** Returns a user's rate for one immediate use. Do not keep it; use `hold` for that. */
   of(userId: string): ByteRate {
     return this.#held(userId).rate;
   }
 
-  /** Returns the user's rate, for a link: it stays valid until it is released, so that no frame has to look it up. */
+  /** Returns a user's rate for a link. It stays valid until it is released, so that no frame needs a look-up. */
   hold(userId: string): HeldRate {
     const held = this.#held(userId);
     held.hold();
@@ -87,8 +84,8 @@ export class ByteRates {
   }
 
   /**
-   * Drops full rates without links, because they are equal to new ones. The next sweep runs when there are twice as
-   * many rates as remain now, but at least KEPT.
+   * Removes full rates without links, because a new rate would be equal. The next sweep comes when there are twice as
+   * many rates as now, but at least KEPT.
    */
   #sweep(): void {
     for (const [userId, { rate, held }] of this.#rates) if (!held && rate.full) this.#rates.delete(userId);
@@ -96,43 +93,44 @@ export class ByteRates {
   }
 }
 
-// Lets users take turns with expensive reads, so that none of them waits behind all reads of another.
+// Lets users take turns with expensive reads, so that no user waits behind all reads of another.
 
 type ReadTurnsOptions = {
-  /** The most reads of all holders together that may be in progress at the same time. */
+  /** The most reads in progress, of all holders together. */
   readonly atOnce: number;
-  /** The most reads of one holder that may be in progress at the same time. */
+  /** The most reads in progress of one holder. */
   readonly perHolder: number;
-  /** Bounds what begins in one turn of the event loop. Absent: a read that answers in the same tick takes no turn. */
+  /** Limits what begins in one turn of the event loop. Absent: a read that answers in the same tick is not limited. */
   readonly paced?: Pacing;
 };
 
 type Pacing = {
   readonly loop: EventLoop;
-  /** The most that the reads which begin in one turn of the event loop cost together. A dearer read begins alone. */
+  /** The most cost of the reads that begin in one turn of the event loop. A more expensive read begins alone. */
   readonly costPerTurn: number;
-  /** A read up to this cost does not count in `atOnce` and `perHolder`. */
+  /** A read of at most this cost does not count in `atOnce` and `perHolder`. */
   readonly small: number;
 };
 
 type Waiting = { readonly cost: number; readonly start: () => void };
-/** The reads of one holder, in progress and waiting. The entry is removed when the holder has none. */
+/** The reads of one holder: those in progress and those that wait. Removed when the holder has none. */
 type Line = { running: number; readonly waiting: Waiting[] };
 
 /**
- * Bounds how many large reads are in progress at once, and serves holders in turn. A user who asks for much at once
- * therefore delays only their own reads. The reads of one holder begin in the order of their requests. With `paced`, a
- * read that answers in the same tick takes a turn too: once the reads of a turn of the event loop have cost enough, the
- * next one begins after the loop did other work, and holders that were served in this turn come after the others.
+ * Limits how many large reads are in progress at once, and serves the holders in turn. So a user who requests much at
+ * once delays only its own reads. The reads of one holder begin in the order of their requests. With `paced`, reads
+ * that answer in the same tick take turns too: when the reads that began in this turn of the event loop have cost
+ * enough, the next one waits until the loop has done other work, and the holders that were already served in this turn
+ * come last.
  */
 export class ReadTurns {
   readonly #options: ReadTurnsOptions;
-  /** The reads of each holder, in the order in which holders are served next. */
+  /** The reads of each holder. The order of the holders is the order in which they are served next. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
-  /** The cost of the reads that began since the last `#turnIsOver`. */
+  /** The cost of the reads that began since `#turnIsOver` ran last. */
   #spent = 0;
-  /** Whether `#turnIsOver` will be called. A turn of cheap reads alone is not worth that call. */
+  /** Whether `#turnIsOver` is scheduled. It is not scheduled for a turn with only cheap reads. */
   #awaitsTurn = false;
   /** The holders that were served in this turn of the event loop. */
   readonly #served = new Set<string>();
@@ -141,14 +139,14 @@ export class ReadTurns {
     this.#options = options;
   }
 
-  /** The number of reads that wait. */
+  /** The number of waiting reads. */
   get waiting(): number {
     return this.#lines.values().reduce((sum, line) => sum + line.waiting.length, 0);
   }
 
   /**
-   * Runs `read`, at once if the bounds allow it. Its value and its error are passed on. `cost` is only used by `paced`
-   * turns, in the unit of `costPerTurn`; absent: the read is as dear as a whole turn.
+   * Runs `read`, at once if the limits permit. Passes on its value and its error. `cost`: the cost of the read, in the
+   * unit of `costPerTurn`; used only with `paced`. Absent: the read costs as much as a whole turn.
    */
   run<T>(holder: string, read: () => MaybePromise<T>, cost = this.#options.paced?.costPerTurn ?? 1): MaybePromise<T> {
     const line = this.#lines.get(holder) ?? { running: 0, waiting: [] };
@@ -225,14 +223,17 @@ export class ReadTurns {
     this.#lines.set(holder, line);
   }
 
-  /** Starts the reads that may begin now. If one waits for the next turn of the event loop, that turn is awaited. */
+  /** Starts the reads that may begin now. If one must wait for the next turn of the event loop, schedules that turn. */
   #next(): void {
     while (this.#startOne());
     const { paced } = this.#options;
     if (paced && this.#spent > 0 && this.waiting > 0) this.#awaitTurn(paced);
   }
 
-  /** Starts the next read. Its holder then goes to the end of the order. Forgets holders without reads on its way. */
+  /**
+   * Starts the next read, and moves its holder to the end of the order. Removes holders without reads on the way.
+   * Returns whether a read was started.
+   */
   #startOne(): boolean {
     for (const [holder, line] of this.#lines) {
       const [first] = line.waiting;
@@ -248,40 +249,43 @@ export class ReadTurns {
 }
 
 /**
- * Creates the turns of users with large messages of links, whose cost is their length: what is parsed, recorded and
- * written in one turn of the event loop is bounded, and users who sent little are served first.
+ * Creates the turns in which the large link messages of users are handled. The cost of a message is its length. So the
+ * work in one turn of the event loop is limited, and users who sent little are served first.
  */
 export function createMessageTurns(loop: EventLoop): Pick<ReadTurns, 'run'> {
   const paced = { loop, costPerTurn: MESSAGE_TURN_BYTES, small: Infinity };
   return new ReadTurns({ atOnce: Infinity, perHolder: Infinity, paced });
 }
 
-// Runs the documents that only read: bounds how many a user has in progress, and lets users take turns.
+// Runs documents that only read: limits how many of them a user has in progress, and lets users take turns.
 
-/** The estimated cost of a document (graphql/execute/cost.ts), and its reads. */
+/** The estimated cost of a document (graphql/execute/cost.ts), and its store reads. */
 type DocumentRun = { readonly cost: number; readonly reading: DocumentReading };
 
-/** A document that is answered in steps. It counts as one of its requester's documents until it has ended. */
+/** A document that is answered in steps. It counts as one of the requester's documents until `end` is called. */
 type SteppedDocument = {
-  /** Runs a step when it is the user's turn, at once if that is now. `cost`: as for `run`; a step must not wait. */
+  /**
+   * Runs a step when it is the user's turn; at once if it already is. `cost`: as for `run`. A step must not wait for
+   * anything.
+   */
   step<T>(cost: number, work: () => T): MaybePromise<T>;
-  /** Ends the counting. Idempotent. */
+  /** Ends the document, which then no longer counts. Idempotent. */
   end(): void;
 };
 
-/** What the execution of an event costs at least, in the unit of DOCUMENT_TURN_COST. */
+/** The smallest cost of executing a subscription for one event, in the unit of DOCUMENT_TURN_COST. */
 const EVENT_COST = 20;
-/** How long a requester with too many documents in progress should wait before the next one. */
+/** How long a requester with too many documents in progress should wait before it retries, in milliseconds. */
 const RETRY_AFTER_MS = 1000;
 
 /**
- * Creates the runner of queries and REST reads. It does not run mutations, because they wait and have the share
- * `waits`.
+ * Creates the runner of queries and REST reads. Mutations are not run here, because they wait for clients, and the
+ * share `waits` limits them.
  */
 export function createDocumentTurns({ shares, loop }: { readonly shares: Shares; readonly loop: EventLoop }) {
   const paced = { loop, costPerTurn: DOCUMENT_TURN_COST, small: DOCUMENT_SMALL_COST };
   const turns = new ReadTurns({ ...READ_TURNS, paced });
-  // A principal is one object as long as its token is cached.
+  // While a token is cached, all its requests have the same principal object.
   const known = new WeakMap<Principal, Holdings>();
   const holdingsOf = (requester: Requester): Holdings => {
     const before = requester && known.get(requester);
@@ -295,7 +299,7 @@ export function createDocumentTurns({ shares, loop }: { readonly shares: Shares;
     if (refusal) fail(refusal, SHARE_MESSAGE[refusal], { share: 'documents', retryAfterMs: RETRY_AFTER_MS });
   };
   return {
-    /** Begins a document that is answered in steps. Throws `share_exceeded` as `run` does. */
+    /** Begins a document that is answered in steps. Throws `share_exceeded`, like `run`. */
     open(requester: Requester): SteppedDocument {
       const holdings = holdingsOf(requester);
       refuseTooMany(holdings);
@@ -310,10 +314,10 @@ export function createDocumentTurns({ shares, loop }: { readonly shares: Shares;
       };
     },
     /**
-     * Runs `work`: at once if no other document of the user waits and there is room in this turn of the event loop and
-     * in READ_TURNS, otherwise when it is the user's turn. Its value and its error are passed on. Throws
-     * `share_exceeded` if the user has too many documents in progress. Rejects with `store_unavailable` if the answer
-     * was given up before its turn.
+     * Runs `work`: at once if no other document of the user waits, and if there is room in this turn of the event loop
+     * and in READ_TURNS; otherwise when it is the user's turn. Passes on its value and its error. Throws
+     * `share_exceeded` if the user has too many documents in progress. Rejects with `store_unavailable` if the
+     * requester hung up before its turn.
      */
     run<T>(requester: Requester, { cost, reading }: DocumentRun, work: () => MaybePromise<T>): MaybePromise<T> {
       const holdings = holdingsOf(requester);
@@ -323,15 +327,15 @@ export function createDocumentTurns({ shares, loop }: { readonly shares: Shares;
         return work();
       };
       const answer = turns.run(holdings.userId, begin, cost);
-      // A document that is answered in the same tick is over before another one can begin.
+      // If the answer came in the same tick, the document has already ended and is not counted.
       if (!(answer instanceof Promise)) return answer;
       holdings.take('documents', 1);
       return answer.finally(() => holdings.release('documents', 1));
     },
     /**
-     * Executes a subscription for one of its events, when it is the user's turn; no other document of the user waits for
-     * that. It does not count as a document in progress: a subscription executes one event after another, and drops
-     * those that its queue cannot hold.
+     * Executes a subscription for one event, when it is the user's turn. The user's documents do not wait for its
+     * events. It does not count as a document in progress, because a subscription executes one event after another, and
+     * drops events that do not fit into its queue.
      */
     event<T>(requester: Requester, cost: number, work: () => MaybePromise<T>): MaybePromise<T> {
       return turns.run(`events of ${holdingsOf(requester).userId}`, work, Math.max(EVENT_COST, cost));

@@ -1,4 +1,4 @@
-/** Issues grant tokens and tickets, and finds out who holds them. Stores keep only their digests. */
+/** Issues grant tokens and tickets, and resolves them to their holders. Stores contain only their digests. */
 import type { GrantPrincipal, Requester, Scope } from '../auth/principal.ts';
 import type { Bus } from '../backend.ts';
 import type { Deps } from '../deps.ts';
@@ -10,36 +10,39 @@ import { OWNER_GRANT, isGrantLive } from './site-session.ts';
 
 export const GRANT = 'cbg_';
 const TICKET = 'cbt_';
-/** The length of the random part at the end of a token, in characters. */
+/** The length of the random text at the end of a token, in characters. */
 const SECRET_CHARS = 43;
 const SECRET = /^cb[gt]_[A-Za-z0-9_-]{43,80}$/;
 
-/** Whether a bearer token has the form of a grant's token, which no other token has. */
+/** Whether a bearer token has the format of a grant's token. No other token has this format. */
 export function isGrantToken(token: string): boolean {
   return token.startsWith(GRANT) && SECRET.test(token);
 }
 
 type TokenDeps = Pick<Deps, 'backend' | 'crypto'>;
 
-/** Makes a token, which is shown once, and the digest of it that is stored. */
+/** Makes a token, which is shown only once, and its digest, which is stored. */
 export function newToken({ backend, crypto }: TokenDeps, form: typeof GRANT | typeof TICKET, userId: string) {
   const token = form + backend.sessions.prefixOf(userId) + crypto.randomToken();
   return { token, tokenHash: digestOf(crypto, token) };
 }
 
-/** Returns the stored form of a token: its SHA-256, preceded by the prefix that locates it in the store. */
+/**
+ * Returns the digest of a token in the form in which it is stored: the prefix by which the store finds it, then the
+ * SHA-256 of the token.
+ */
 function digestOf(crypto: TokenDeps['crypto'], token: string): string {
   return token.slice(GRANT.length, -SECRET_CHARS) + crypto.sha256(token);
 }
 
-/** Issues tickets, and resolves tickets and grant tokens to their holders. */
+/** Creates the API that issues tickets, and resolves tickets and grant tokens to their holders. */
 export function createTokens(deps: Deps) {
   const { backend, clock, crypto } = deps;
   const nextOrder = createOrder(deps);
   return {
     /**
-     * Issues a ticket for one `EventSource`, so that no token is in a URL. It must be redeemed within TICKET_MS and is
-     * then valid for reconnects. Throws the code with which `sessionPolicy` refuses.
+     * Issues a ticket for one `EventSource`, so that the URL contains no token. The ticket must be redeemed within
+     * TICKET_MS; afterwards it is valid for reconnects. Throws the code with which `sessionPolicy` refuses.
      */
     async ticket(requester: Requester, sessionId: string) {
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'invoke' });
@@ -56,9 +59,9 @@ export function createTokens(deps: Deps) {
       });
     },
     /**
-     * Redeems a ticket: the first time within TICKET_MS, then again for as long as the session is stored and the grant
-     * and the token of its taker are valid. Throws `unauthenticated` otherwise, and for a ticket of another session.
-     * Does not check whether the session is over; subscribing does.
+     * Redeems a ticket: the first time within TICKET_MS, and then again for as long as its session is stored, and its
+     * taker's grant and token are valid. Throws `unauthenticated` otherwise, and for a ticket of another session. Does
+     * not check whether the session is over; subscribing checks this.
      */
     async redeem(sessionId: string, token: string): Promise<RedeemedTicket> {
       const form = token.startsWith(TICKET) && SECRET.test(token);
@@ -77,7 +80,7 @@ export function createTokens(deps: Deps) {
       const ownerId = session.userId;
       return { principal: { kind: 'grant', sessionId, grantId, ownerId, expiresAt: grant.expiresAt }, occupy };
     },
-    /** Returns the principal that a grant's token represents. Throws `unauthenticated`. */
+    /** Returns the principal of a grant's token. Throws `unauthenticated`. */
     async holder(token: string): Promise<GrantPrincipal> {
       const found = isGrantToken(token) ? await backend.sessions.findByToken(digestOf(crypto, token)) : null;
       if (!found) return fail('unauthenticated', 'The token is not valid.', { tokenFault: 'grant' });
@@ -90,8 +93,8 @@ export function createTokens(deps: Deps) {
 }
 
 /**
- * Creates the `occupy` of a ticket. If two streams of a ticket are opened at once on different nodes, the one with the
- * greater text of `nextOrder` stays open.
+ * Creates the function `occupy` of a ticket. If streams with the same ticket are opened on two nodes at the same time,
+ * the one with the greater text from `nextOrder` stays open.
  */
 function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): RedeemedTicket['occupy'] {
   return (onReplaced) => {
@@ -108,8 +111,8 @@ function occupierOf(bus: Bus, ticketHash: string, nextOrder: () => string): Rede
 }
 
 /**
- * Returns a function that returns texts which sort in the order of their creation. On one node the order is exact;
- * across nodes it is as accurate as their clocks agree.
+ * Creates a function that returns texts which sort by the time of the call. On one node the order is exact; between
+ * nodes it is as exact as their clocks.
  */
 function createOrder({ clock, crypto }: Deps): () => string {
   let at = 0;

@@ -1,4 +1,4 @@
-/** Looks up what a requester has in a session: the grant, the site, and its connector. */
+/** Looks up a requester's access to a session: its grant, the session's site, and the client that serves the site. */
 import {
   requirePrincipal,
   requireScope,
@@ -25,8 +25,8 @@ import { ownerGrant, sessionState, type Grant, type SiteSession } from './site-s
 import type { Site } from './site.ts';
 
 /**
- * What a requester has in a session: all facts that `sessionPolicy` decides on, except the operation and the time.
- * `connector`: the live link of the site's host.
+ * A requester's access to a session: all input of `sessionPolicy` except the operation and the time. `connector`: the
+ * live link of the client that serves the site; null if there is none.
  */
 export type SessionAccess = {
   readonly grant: Grant;
@@ -35,7 +35,7 @@ export type SessionAccess = {
   readonly connector: Connection | null;
 };
 
-/** Adds to each site whether its host is connected now. Reads all hosts together. */
+/** Adds to each site whether its host is connected. Reads all hosts together. */
 export async function hosted({ backend, clock }: Deps, sites: readonly Site[]): Promise<readonly HostedSite[]> {
   const connections = await backend.connections.get(sites);
   const now = clock.now();
@@ -47,16 +47,17 @@ function hostedBy(site: Site, connection: Connection | null, now: number): Hoste
 }
 
 /**
- * Whether the connection carries the site's commands: it must be live, and its token must have had the scope `host`.
+ * Whether the commands of a site can be sent over this connection: it must be live, and the token of its link must have
+ * the scope `host`.
  */
 function isConnector(connection: Connection | null, now: number): connection is Connection {
   return isLive(connection, now) && connection.host;
 }
 
 /**
- * Returns what the requester holds in this session. The owner needs `scope`; a grant is valid for its own session only.
- * Null: the session is absent or belongs to another user. Throws `forbidden` for an administrator, who cannot take part
- * in sessions, and `unauthenticated` if the session no longer has the grant.
+ * Returns the requester's access to this session. The owner needs the scope `scope`. A grant is valid for its own
+ * session only. Null if the session does not exist or belongs to another user. Throws `forbidden` for an administrator,
+ * who cannot take part in sessions, and `unauthenticated` if the session no longer has the grant.
  */
 export async function sessionAccessOf(
   deps: Deps,
@@ -66,7 +67,8 @@ export async function sessionAccessOf(
   const principal = requirePrincipal(requester);
   if (principal.kind !== 'grant' && requireScope(principal, scope).kind === 'admin')
     fail('forbidden', 'An administrator may read sessions but not take part in them.');
-  // The owner of a session reaches all actions of its site, and may pass them on by grants.
+  // The owner of a session can use all actions of its site and pass them on with grants. So a token that is limited to
+  // some actions is refused.
   withoutLimit(seenActions(principal));
   const session = await findSession(deps, sessionId);
   const grant = session && grantIn(session, principal);
@@ -93,35 +95,38 @@ function grantIn(session: SiteSession, requester: Principal): Grant | null {
 }
 
 /**
- * Returns the holder's grant. Throws `unauthenticated` if the session no longer has it. Only ended grants are dropped
- * to make room, so that grant has ended.
+ * Returns the grant of a grant's holder. Throws `unauthenticated` if the session no longer has it: only ended grants
+ * are removed to make room, so this grant has ended.
  */
 function heldBy({ grants }: SiteSession, { grantId }: GrantPrincipal): Grant {
   const grant = grants.find((one) => one.grantId === grantId);
   return grant ?? fail('unauthenticated', 'The grant is over.');
 }
 
-/** Checks an operation in a session. Throws the code of the rule that refuses it. */
+/** Checks an operation in a session. Throws the code with which `sessionPolicy` refuses it. */
 export function requireAllowed(deps: Deps, { grant, session, site }: SessionAccess, operation: SessionOperation): void {
   const verdict = sessionPolicy.allows({ grant, session, site, operation, now: deps.clock.now() });
   if (!verdict.allowed) fail(verdict.code, verdict.message);
 }
 
-/** Returns the site as its owner and administrators see it. */
+/** Returns the site in the form in which its owner and administrators see it. */
 export function wholeSite(site: HostedSite): SiteView {
   return { ...site, seen: 'whole' };
 }
 
-/** Returns the site as a grant's holder may see it: only the names that the grant may use. */
+/** Returns the site in the form in which a grant's holder sees it: only with the names that the grant may use. */
 function grantedSite(site: HostedSite, grant: Grant, { sessionId }: SiteSession): SiteView {
   const eventNames = effectiveEvents(grant, site, null) ?? site.eventNames;
   return { ...site, eventNames, actions: effectiveActions(grant, site), seen: 'granted', sessionId };
 }
 
-/** A session that is shown; an administrator has no grant in it. */
+/** The access to a session for the purpose of showing it. `grant`: null for an administrator, who has no grant. */
 type Seen = Omit<SessionAccess, 'grant'> & { readonly grant: Grant | null };
 
-/** Returns a session as one requester may see it. `whole`: the view of the owner and of administrators. */
+/**
+ * Returns a session in the form in which one requester sees it. `whole`: whether the requester is the owner or an
+ * administrator, who see everything.
+ */
 export function sessionView(
   { clock }: Deps,
   watch: SessionWatch,

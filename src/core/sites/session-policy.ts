@@ -1,31 +1,34 @@
-/** The one rule of what a grant allows in a session. */
+/** Decides what a grant permits in a session. */
 import type { Code } from '../errors.ts';
 import { type Grant, type SiteSession, isOpen, isGrantLive, sessionState } from './site-session.ts';
 import { type Site, COOPERATIVE } from './site.ts';
 
-/** What the holder of a grant wants to do in a session. `null` for names means all that the grant allows. */
+/**
+ * What the holder of a grant wants to do in a session. If `names` is null, the holder wants everything that the grant
+ * permits.
+ */
 export type SessionOperation =
   | { readonly kind: 'read' }
   | {
       readonly kind: 'share';
       readonly events: readonly string[] | null;
       readonly actions: readonly string[] | null;
-      /** Whether the new grant may be shared in turn. */
+      /** Whether the holder of the new grant may share the session too. */
       readonly share: boolean;
     }
   | { readonly kind: 'subscribe'; readonly names: readonly string[] | null }
   | { readonly kind: 'invoke'; readonly action: string };
 
 /**
- * A site's present definition, and whether its host is connected now. `hostNodeId`: the node that reports this, which
- * holds the host's link or held its last one; null if there is none.
+ * A site's current definition, and whether its host is connected. `hostNodeId`: the node that has, or last had, the
+ * host's link, and that reports this state; null if there is none.
  */
 export type HostedSite = Site & { readonly hostConnected: boolean; readonly hostNodeId: string | null };
 
 type SessionDecision =
   { readonly allowed: true } | { readonly allowed: false; readonly code: Code; readonly message: string };
 
-/** All facts that the decision depends on. `site` is null once its definition was removed. */
+/** Everything on which the decision depends. `site`: null if its definition was removed. */
 export type SessionPolicyInput = {
   readonly grant: Grant;
   readonly session: SiteSession;
@@ -37,8 +40,9 @@ export type SessionPolicyInput = {
 const ALLOWED: SessionDecision = { allowed: true };
 
 /**
- * The single rule for sessions: reading, sharing, subscribing and invoking all ask it. Pure. The rules of the site are
- * checked before the state of the session, because waiting can change only the state.
+ * The one rule for sessions: reading, sharing, subscribing and invoking all use it. Pure. The rules of the site are
+ * checked before the state of the session. A refusal by the state may go away with time; a refusal by the site's rules
+ * does not.
  */
 export const sessionPolicy = {
   allows(question: SessionPolicyInput): SessionDecision {
@@ -52,8 +56,8 @@ export const sessionPolicy = {
 };
 
 /**
- * Returns those of the `requested` names (null: all names) that the grant and the site's definition allow, sorted.
- * Returns null if all names that the definition allows are meant.
+ * Returns those of the `requested` event names (null: all names) that the grant and the site's definition permit,
+ * sorted. Null if these are all names that the definition permits.
  */
 export function effectiveEvents(
   grant: Pick<Grant, 'events'>,
@@ -99,7 +103,7 @@ function shareDenied(
   return namesDenied(grant, site, { events, actions, share });
 }
 
-/** Refuses names that a new grant may not have. The first grant of a session is checked in the same way. */
+/** Refuses names that a new grant must not have. The same check applies to the first grant of a session. */
 export function namesDenied(
   grant: Pick<Grant, 'events' | 'actions'>,
   site: Site,
@@ -122,8 +126,8 @@ function subscribeDenied(grant: Grant, site: HostedSite, names: readonly string[
 }
 
 /**
- * Refuses what the state of the session does not permit. Invoking needs the connected host; subscribing and sharing
- * only need a session that is not over.
+ * Refuses an operation that the session's state does not permit. Invoking needs a connected host. Subscribing and
+ * sharing only need a session that is not over.
  */
 function stateRefusal({ session, operation, now }: SessionPolicyInput, site: HostedSite): SessionDecision | null {
   const state = sessionState(session, site.hostConnected, now);

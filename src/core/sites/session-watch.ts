@@ -1,7 +1,4 @@
-/**
- * Reads the sessions that are watched on this node again, when a hint says that one changed and at regular intervals.
- * site-events.ts ends the streams.
- */
+/** Reads the sessions with viewers on this node again, at each hint of a change and at regular intervals. */
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import { SESSION_WATCH_MS } from '../limits.ts';
@@ -9,16 +6,17 @@ import type { Cancel } from '../ports.ts';
 import type { SiteSession } from './site-session.ts';
 
 export interface SessionReader {
-  /** Called with the present session; null: it is no longer stored. */
+  /** Called with the session as it is now; null if it is no longer stored. */
   sessionRead(session: SiteSession | null): void;
 }
 
 /**
- * The watchers of one session. They are kept by session, so that a hint costs only as much as its session has watchers.
+ * The readers of one session. They are grouped by session, so that a hint costs time only for the readers of its
+ * session.
  */
 type Watched = { readonly readers: Set<SessionReader>; readonly stopHints: Cancel };
 
-/** Watches sessions on this node for changes that end a viewer's access. */
+/** Watches sessions on this node for changes that may end a viewer's access. */
 export type SessionWatch = ReturnType<typeof createSessionWatch>;
 
 export function createSessionWatch({ backend, clock, log }: Deps) {
@@ -26,7 +24,8 @@ export function createSessionWatch({ backend, clock, log }: Deps) {
   let stop: Cancel | null = null;
 
   const read = async (sessionIds: readonly string[]): Promise<void> => {
-    // Who comes while the sessions are read may know a newer state than the one that arrives: a grant that is not in it.
+    // The readers are copied before the sessions are read. A reader that is added later may have a newer grant, which
+    // the session that is read now does not contain.
     const waiting = sessionIds.map((sessionId) => [...(watched.get(sessionId)?.readers ?? [])]);
     const sessions = await backend.sessions.get(sessionIds);
     sessionIds.forEach((sessionId, i) => {
@@ -48,13 +47,13 @@ export function createSessionWatch({ backend, clock, log }: Deps) {
   };
   return {
     /**
-     * Passes the present session to `reader` when a hint says that the session or one of its grants ended, and at least
-     * every SESSION_WATCH_MS, because hints may be lost.
+     * Passes the session to `reader` at each hint that the session or one of its grants ended, and at least every
+     * SESSION_WATCH_MS, because hints may get lost.
      */
     watch(sessionId: string, reader: SessionReader): void {
       (watched.get(sessionId) ?? begin(sessionId)).readers.add(reader);
     },
-    /** Stops watching. Idempotent. */
+    /** Removes a reader. Idempotent. */
     unwatch(sessionId: string, reader: SessionReader): void {
       const row = watched.get(sessionId);
       if (!row?.readers.delete(reader) || row.readers.size > 0) return;
@@ -64,7 +63,7 @@ export function createSessionWatch({ backend, clock, log }: Deps) {
       stop?.();
       stop = null;
     },
-    /** Returns the number of watchers of a session on this node. */
+    /** Returns the number of readers of a session on this node. */
     count: (sessionId: string): number => watched.get(sessionId)?.readers.size ?? 0,
   };
 }

@@ -1,4 +1,4 @@
-/** The sessions of sites: opens, reads, shares and closes them. */
+/** Opens, reads, shares and closes the sessions of sites. */
 import { requirePrincipal, requireUser, type Requester } from '../auth/principal.ts';
 import { withoutLimit } from '../auth/sight.ts';
 import type { Deps } from '../deps.ts';
@@ -16,15 +16,15 @@ import type { CreateRefusal } from './site-stores.ts';
 import { COOPERATIVE } from './site.ts';
 
 /**
- * Creates the API for opening, reading, sharing, revoking and closing sessions. Only the owner and the holders of a
- * session's grants take part in it, and an administrator may only read it. For anyone else the session does not exist.
- * Reading and sharing ask `sessionPolicy`, and throw the code with which it refuses.
+ * Creates the API of sessions. Only the owner and the holders of a session's grants can use a session, and an
+ * administrator can only read it. For anyone else the session does not exist. Reading and sharing throw the code with
+ * which `sessionPolicy` refuses.
  */
 export function createSessions(deps: Deps, watch: SessionWatch) {
   const { backend } = deps;
   const hint = (sessionId: string): void => backend.bus.publish(`session:${sessionId}`, null);
   return {
-    /** Opens a session. Needs the scope `host`. Null: no such site. */
+    /** Opens a session. Needs the scope `host`. Null if there is no such site. */
     async open(requester: Requester, site: string, request: GrantRequest): Promise<OpenedSession | null> {
       const { userId } = withoutLimit(requireUser(requester, 'host'));
       const key = { userId, siteId: id('site_id', site) };
@@ -47,7 +47,9 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       const [grant = access.grant] = session.grants;
       return { view: sessionView(deps, watch, { access, whole: true }), grant, token };
     },
-    /** Returns a session. Null: it does not exist or belongs to another user. An administrator reads any session. */
+    /**
+     * Returns a session. Null if it does not exist or belongs to another user. An administrator may read any session.
+     */
     async session(requester: Requester, sessionId: string): Promise<SessionView | null> {
       const principal = requirePrincipal(requester);
       if (principal.kind === 'admin') {
@@ -61,8 +63,8 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       return sessionView(deps, watch, { access, whole: access.grant.grantId === OWNER_GRANT });
     },
     /**
-     * Closes a session, for its owner with the scope `host`. Its streams end within a second. Null: the session does
-     * not exist or belongs to another user.
+     * Closes a session. Only its owner may do so, with the scope `host`. The session's streams end within a second.
+     * Null if the session does not exist or belongs to another user.
      */
     async close(requester: Requester, sessionId: string): Promise<SessionView | null> {
       requireUser(requester, 'host');
@@ -73,7 +75,7 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       return sessionView(deps, watch, { access: { ...access, session }, whole: true });
     },
     /**
-     * Creates a grant, for the owner (scope `host`) or the holder of a grant with permission to share. Null: the
+     * Creates a grant for the owner (scope `host`), or for the holder of a grant that permits sharing. Null if the
      * session does not exist or belongs to another user.
      */
     async share(requester: Requester, sessionId: string, request: ShareRequest): Promise<NewToken | null> {
@@ -97,8 +99,9 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
       return refusedCreation(result, `A session has at most ${GRANTS_PER_SESSION} grants.`, 'session_inactive');
     },
     /**
-     * Revokes a grant, for the owner (scope `host`), or the holder of that grant or of one that it derives from.
-     * Returns the ids of all grants that this revokes. Null: there is no such grant that the requester may revoke.
+     * Revokes a grant, with all grants that derive from it. The owner (scope `host`) may do so, and the holder of that
+     * grant or of a grant from which it derives. Returns the ids of the revoked grants. Null if there is no such grant
+     * that the requester may revoke.
      */
     async revoke(requester: Requester, sessionId: string, grantId: string): Promise<readonly string[] | null> {
       const access = await sessionAccessOf(deps, requester, { sessionId, scope: 'host' });
@@ -111,8 +114,8 @@ export function createSessions(deps: Deps, watch: SessionWatch) {
 }
 
 /**
- * Makes the first grant of a session. It obeys the same rules as grants that the owner gives later, except that opening
- * a session does not need permission to share.
+ * Checks and makes the first grant of a session. The rules are those for grants that the owner gives later, except that
+ * the site need not permit sharing.
  */
 function firstGrant(
   site: HostedSite,
@@ -126,17 +129,17 @@ function firstGrant(
 }
 
 /**
- * Whether the holder of `grant` may revoke the grant with the id `grantId`. The owner may revoke any grant. Others may
- * revoke their own grant and those derived from it; for them the other grants do not exist.
+ * Whether the holder of `grant` may revoke the grant with the id `grantId`. The owner may revoke any grant. Other
+ * holders may revoke their own grant and those that derive from it; for them, no other grants exist.
  */
 function mayRevoke({ grant, session }: { readonly grant: Grant; readonly session: SiteSession }, grantId: string) {
   return grant.grantId === OWNER_GRANT || descendsFrom(session.grants, grantId, grant.grantId);
 }
 
 /**
- * Answers a request to create a session or grant that the store refused. Throws `capacity_exceeded` if there are too
- * many. Otherwise the site, session or parent grant has ended since it was read: throws the code in `gone`, or returns
- * null if no code is given.
+ * Handles the store's refusal to create a session or a grant. Throws `capacity_exceeded` if there are too many.
+ * Otherwise the site, the session or the parent grant has ended since it was read: throws the code `gone`, or returns
+ * null if `gone` is absent.
  */
 function refusedCreation({ kind }: CreateRefusal, full: string, gone?: 'session_inactive'): null {
   if (kind === 'full') fail('capacity_exceeded', full);

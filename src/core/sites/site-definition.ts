@@ -1,4 +1,4 @@
-/** Checks the definition of a site, and the names in a subscription. */
+/** Checks the definitions of sites, requests for grants, and the names in subscriptions. */
 import { refuseInputs, type InputError } from '../errors.ts';
 import { hasAtMost, id, isName, isWithin } from '../ids.ts';
 import { SESSION_TTL_SECONDS, SITE_NAMES, TITLE_MAX_CHARS } from '../limits.ts';
@@ -6,18 +6,18 @@ import type { SiteDefinition, GrantRequest } from './site-requests.ts';
 import type { NewSite } from './site-stores.ts';
 import { COOPERATIVE } from './site.ts';
 
-/** The event names that have a meaning of their own for an `EventSource`. */
+/** The event names that have a special meaning for an `EventSource`. */
 export const RESERVED_EVENTS: ReadonlySet<string> = new Set(['error', 'open', 'message']);
 export const RESERVED_PREFIX = 'callboard.';
 
-/** Whether an event of this name can be published: a valid name that event streams do not reserve. */
+/** Whether an event with this name can be published: the name is valid and not reserved by event streams. */
 export function isEventName(text: unknown): text is string {
   return typeof text === 'string' && isName(text) && !RESERVED_EVENTS.has(text) && !text.startsWith(RESERVED_PREFIX);
 }
 
 /**
  * Checks the definition of a site. Throws one `invalid_argument` that names each wrong member of `title`, `event_names`
- * and `actions`; if these are valid, one for `site_id` or `client_id`.
+ * and `actions`. If these are valid, throws one for `site_id` or `client_id`.
  */
 export function checkDefinition(userId: string, definition: SiteDefinition): NewSite {
   const faults: InputError[] = [];
@@ -45,7 +45,7 @@ type CheckedGrant = {
   readonly ttlMs: number | null;
 };
 
-/** Checks the request for a grant. Throws `invalid_argument`, which names every wrong member. */
+/** Checks a request for a grant. Throws one `invalid_argument` that names each wrong member. */
 export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): CheckedGrant {
   const faults: InputError[] = [];
   const { min, max } = SESSION_TTL_SECONDS;
@@ -61,7 +61,7 @@ export function checkGrant({ events, actions, ttlSeconds }: GrantRequest): Check
   return checked;
 }
 
-/** Returns the names that a subscription asks for, without duplicates. Throws `invalid_argument`. */
+/** Returns the names that a subscription requests, without duplicates. Throws `invalid_argument`. */
 export function checkNames(names: readonly string[] | null): readonly string[] | null {
   const faults: InputError[] = [];
   const checked = namesOf('names', names, { faults, isGood: isEventName });
@@ -70,7 +70,7 @@ export function checkNames(names: readonly string[] | null): readonly string[] |
   return checked;
 }
 
-/** Returns each name once, in the order given. Null: the parameter was omitted. */
+/** Returns each name once, in the given order. Null if the parameter is absent. */
 function namesOf(
   parameter: string,
   names: readonly string[] | null | undefined,

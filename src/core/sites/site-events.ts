@@ -1,7 +1,4 @@
-/**
- * The events of a site: publishes retained messages to its viewers, subscribes viewers to them, and ends a viewer's
- * stream when its session, grant or token ends.
- */
+/** Publishes the events of sites to their viewers, and ends a viewer's stream when its session, grant or token ends. */
 import type { Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
 import { CallboardError } from '../errors.ts';
@@ -24,7 +21,7 @@ type ListenRequest = {
   readonly names: readonly string[] | null;
 };
 
-/** See `createSites`. */
+/** Subscribes a viewer to a site's events. See `listen` in `createSites`. */
 export async function listen(
   deps: Deps,
   parts: ViewerOptions,
@@ -36,15 +33,16 @@ export async function listen(
   if (!access || !requester) return null;
   requireAllowed(deps, access, { kind: 'subscribe', names });
   const { session, site, grant } = access;
-  // The names in the site's definition are compared at publication, so that a change to them takes effect at once.
+  // Only the grant's names are checked here. The names of the site's definition are compared when an event is
+  // published, so that a change of the definition takes effect at once.
   const effective = site && effectiveEvents(grant, site, names);
   const held = { sessionId, grantId: grant.grantId, tokenEndsAt: requester.expiresAt };
   return { ...eventsOf(deps, session, effective), lifetime: new ViewerLifetime(held, parts) };
 }
 
 /**
- * Returns the events of a site that have one of these names (null: any name). Requesters with the same names share
- * them, also if they come through different sessions.
+ * Returns the events of a site with one of these names; null: with any name. Requesters with the same names share one
+ * sequence of events, even if their sessions differ.
  */
 function eventsOf(
   { backend: { bus } }: Deps,
@@ -72,15 +70,15 @@ function eventsOf(
 type Held = {
   readonly sessionId: string;
   readonly grantId: string;
-  /** When the token expires, in epoch milliseconds; null: it does not expire. */
+  /** When the viewer's token expires, in epoch milliseconds; null if it does not expire. */
   readonly tokenEndsAt: number | null;
 };
 
 type ViewerOptions = { readonly watch: SessionWatch; readonly clock: Clock };
 
 /**
- * The lifetime of one viewer's stream: it lasts as long as the session, the grant and the token. A class, because there
- * is one for each viewer of each site.
+ * The lifetime of one viewer's stream. It ends with the session, the grant or the token. A class, because there is one
+ * for each viewer of each site.
  */
 class ViewerLifetime implements Lifetime, SessionReader {
   readonly #sessionId: string;
@@ -116,7 +114,7 @@ class ViewerLifetime implements Lifetime, SessionReader {
     target.fail(this.#ended);
   }
 
-  /** Returns why the lifetime is over; null while it is not. */
+  /** Returns why the lifetime is over; null if it is not. */
   #endOf(session: SiteSession | null, now: number): CallboardError | null {
     if (!session || !isOpen(session, now)) return new CallboardError('session_inactive', 'The session is over.');
     const grant = session.grants.find((one) => one.grantId === this.#grantId);
@@ -128,18 +126,18 @@ class ViewerLifetime implements Lifetime, SessionReader {
   }
 }
 
-/** Publishes retained events of sites on their bus topics. */
+/** Publishes the ingested events of sites on the event bus. */
 export type Projector = ReturnType<typeof createProjector>;
 
 /**
- * Creates the projector. Each site has one stream, which belongs to its owner, and only events of that stream are
+ * Creates the projector. Each site has one stream, which belongs to the site's owner. Only events of this stream are
  * published.
  */
 export function createProjector({ backend }: Pick<Deps, 'backend'>) {
   return {
     /**
-     * Called once for each message that ingestion retained, never for a duplicate. `text`: its whole payload, whether
-     * stored inline or spilled.
+     * Publishes a message, if the projection rules permit. Called once for each message that ingestion stored, and
+     * never for a duplicate. `text`: the whole payload, even if it was spilled.
      */
     project(message: Message, text: JsonText | null): MaybePromise<Projection> {
       const { suffix, userId } = message;

@@ -25,14 +25,15 @@ export async function invokeSite(
   if (!access) return null;
   const { session, site, grant, connector } = access;
   const { userId, siteId } = session;
-  // If the site was removed there is no client, but input errors are still reported first.
+  // If the site was removed, its client is unknown. A placeholder is used, so that errors in the input are still
+  // reported first.
   const target = { userId, clientId: site?.clientId ?? siteId };
   const through = { siteId, sessionId, grantId: grant.grantId };
   const checked = checkInvoke(deps.crypto, { ...request, ...target }, { site: through, span });
   const refusal = siteRefusal(deps, access, checked);
   if (refusal) return refusal;
-  // The command is bound to the connector's instance. If another instance takes over before the command is written, the
-  // command is not written to the new instance.
+  // The command names the instance of the connected host. If another instance connects before the command is written,
+  // the command is not written to it.
   const bound = { ...checked, namedInstanceId: checked.namedInstanceId ?? connector?.instanceId ?? null };
   const recordedAs = { kind: 'grant', name: grant.grantId } as const;
   const wait = { signal: request.signal };
@@ -52,15 +53,15 @@ function siteRefusal(
     operation: { kind: 'invoke', action },
   });
   if (verdict.allowed) return null;
-  // The grant ended after its token was checked.
+  // The grant has ended since its token was checked.
   if (verdict.code === 'unauthenticated') fail(verdict.code, verdict.message);
   deps.metrics.count('commands_refused', verdict.code);
   return refused(verdict.code, 'site', verdict.message, { commandId });
 }
 
 /**
- * Returns the principal that the policy is evaluated for: the owner, on whose behalf the viewer acts. Rules for the
- * owner's own calls therefore hold for the site's calls too.
+ * Returns the principal for the policy: the owner, because the viewer acts on the owner's behalf. So rules for the
+ * owner's own calls also apply to calls through the owner's sites.
  */
 function ownerOf(userId: string): UserPrincipal {
   return { kind: 'user', userId, scopes: new Set(['invoke']), expiresAt: null };

@@ -7,20 +7,20 @@ import type { SiteSession, SessionState, Grant } from './site-session.ts';
 import type { COOPERATIVE, CapabilityProfile } from './site.ts';
 
 /**
- * A site as one requester may see it. `granted`: seen through a grant of the session `sessionId`, with title, mode and
+ * A site as one requester sees it. `granted`: seen through a grant of the session `sessionId`: with its title, mode and
  * profile, but only the names that the grant may use.
  */
 export type SiteView = HostedSite &
   ({ readonly seen: 'whole' } | { readonly seen: 'granted'; readonly sessionId: string });
 
 /**
- * What a registration defines. Defaults for omitted members: no title, any event, no action, and viewers may only
- * listen.
+ * The definition of a site, as a request gives it. Defaults of absent members: no title, any event, no action, and
+ * viewers may only listen.
  */
 export type SiteDefinition = {
   readonly siteId: string;
   readonly clientId: string;
-  /** COOPERATIVE, or absent. */
+  /** Must be COOPERATIVE or absent. */
   readonly mode?: typeof COOPERATIVE | null | undefined;
   readonly title?: string | null | undefined;
   readonly eventNames?: readonly string[] | null | undefined;
@@ -28,22 +28,22 @@ export type SiteDefinition = {
   readonly capabilityProfile?: Partial<CapabilityProfile> | null | undefined;
 };
 
-/** A session as one requester may see it. */
+/** A session as one requester sees it. */
 export type SessionView = {
   readonly session: SiteSession;
   readonly state: SessionState;
-  /** The site; null after its definition was removed. */
+  /** The site; null if its definition was removed. */
   readonly site: SiteView | null;
-  /** What the requester itself may do; null for an administrator. */
+  /** The requester's own grant; null for an administrator. */
   readonly grant: Grant | null;
-  /** All grants of the session, for the owner and administrators; null for the holder of a grant. */
+  /** All grants of the session. Null for the holder of a grant, who must not see those of others. */
   readonly grants: readonly Grant[] | null;
-  /** The number of live subscriptions on this node; null for the holder of a grant. */
+  /** The number of live subscriptions to the session on this node. Null for the holder of a grant. */
   readonly subscribers: number | null;
 };
 
 /**
- * What a new grant allows. Omitted members default to all that the giver may do, for as long as the giver may do it. A
+ * A request for a new grant. An absent member means everything that the giver may do, for as long as the giver may. A
  * new session without `ttlSeconds` lasts one hour.
  */
 export type GrantRequest = {
@@ -53,20 +53,20 @@ export type GrantRequest = {
 };
 export type ShareRequest = GrantRequest & { readonly share?: boolean | null | undefined };
 
-/** A new grant with its token. The token is shown only this once. */
+/** A new grant with its token. This is the only time that the token is shown. */
 export type NewToken = { readonly grant: Grant; readonly token: string };
 export type OpenedSession = NewToken & { readonly view: SessionView };
 
 export type RedeemedTicket = {
-  /** The principal that took the ticket: the owner of the session, or the holder of the grant. */
+  /** The principal that took the ticket: the session's owner, or the holder of a grant. */
   readonly principal: Principal;
   /**
-   * Makes the caller's stream the only stream of this ticket. An earlier stream of the ticket ends, also if it is on
-   * another node. `onReplaced` is called at most once, when a later stream takes over. Call the returned function when
+   * Makes the caller's stream the only one that uses this ticket: an earlier stream with the ticket ends, even on
+   * another node. `onReplaced`: called at most once, when a later stream takes over. Call the returned function when
    * the stream ends.
    */
   occupy(onReplaced: () => void): Cancel;
 };
 
-/** An InvokeRequest without its target, which is the session's host. */
+/** An InvokeRequest without its target. The target is the host of the session's site. */
 export type SiteInvokeRequest = Omit<InvokeRequest, 'userId' | 'clientId' | 'onAdmitted' | 'onStage'>;

@@ -1,6 +1,4 @@
-/**
- * The API of sites: their registry, the events and sessions of their viewers, and the actions that viewers may invoke.
- */
+/** The API of sites: definitions, sessions, live events, and the actions that viewers may invoke. */
 import { type Requester, refuseGrant, requirePrincipal, requireUser } from '../auth/principal.ts';
 import { knownUser, readUser, withoutLimit, readScope } from '../auth/sight.ts';
 import type { Invocation } from '../calls/call.ts';
@@ -29,38 +27,38 @@ import type { Site, SiteKey } from './site.ts';
 
 export type Sites = ReturnType<typeof createSites>;
 
-/** Creates the API of cooperative sites: definitions, sessions with their grants, live events, and actions. */
+/** Creates the API of cooperative sites: their definitions, sessions with grants, live events, and actions. */
 export function createSites(parts: InvokeDeps) {
   const { deps } = parts;
   const watch = createSessionWatch(deps);
-  // One object for all viewers, because there may be thousands.
+  // One object for all viewers, to save memory: there may be thousands of viewers.
   const viewing = { watch, clock: deps.clock };
   return {
     ...createRegistry(deps, watch),
     ...createSessions(deps, watch),
     ...createTokens(deps),
     /**
-     * Does the same as `subscribe`, in a form that many requesters can share. The events are the same for all
-     * requesters with the same key, and the lifetime is the requester's own. The end of the lifetime gives the reason;
-     * see `subscribe`. Null: the session does not exist or belongs to another user.
+     * Subscribes to live events, like `subscribe`, but returns a sequence that many requesters can share. All
+     * requesters with the same key get the same events. The lifetime is the requester's own; if it ends, its error is
+     * one of those listed at `subscribe`. Null if the session does not exist or belongs to another user.
      */
     listen: (requester: Requester, sessionId: string, names: readonly string[] | null) =>
       listen(deps, viewing, { requester, sessionId, names }),
     /**
-     * Subscribes to the live events, without replay, of a session that is not over. `names` selects some (null: all
-     * that the requester may see). Throws the code with which `sessionPolicy` refuses. Ends with an error:
+     * Subscribes to the live events of a session that is not over. There is no replay. `names`: the events to receive;
+     * null: all that the requester may receive. Throws the code with which `sessionPolicy` refuses. Ends with an error:
      * `session_inactive` if the session is closed, expires or loses its site; `unauthenticated` if the grant or the
-     * token is no longer valid. Null: the session does not exist or belongs to another user.
+     * token is no longer valid. Null if the session does not exist or belongs to another user.
      */
     async subscribe(requester: Requester, sessionId: string, names: readonly string[] | null) {
       const shared = await listen(deps, viewing, { requester, sessionId, names });
       return shared && subscribeTo(shared);
     },
     /**
-     * Runs an allowed action on the session's host, as the session's owner, with the ids of session and site added to
-     * the params. From admission on, the command is like any other command of the owner's host client. Checks run in
-     * this order: the requester, the input, the site's rules, the session's state, then the checks of every invocation.
-     * Null if there is no such session, or if it belongs to another user.
+     * Invokes a permitted action on the site's host, in the name of the session's owner. The ids of the session and the
+     * site are added to the params. After the admission, the command is like any other command for the host. Checks run
+     * in this order: the requester, the input, the site's rules, the session's state, then the checks of every
+     * invocation. Null if the session does not exist or belongs to another user.
      */
     invoke: async (requester: Requester, sessionId: string, request: SiteInvokeRequest) =>
       withCallSpan<Invocation | null>(deps, request, (span) =>
@@ -69,11 +67,11 @@ export function createSites(parts: InvokeDeps) {
   };
 }
 
-// Subscribes to the events of a site, for as long as the viewer's session, grant and token last.
+// Registers sites and lists them with their sessions.
 
 /**
- * Creates the API of site definitions, as each requester may see them. Writing needs the scope `host`, reading the
- * scope `invoke`. An administrator reads those of all users.
+ * Creates the API of site definitions. Each requester sees a site as far as it may. Writing needs the scope `host`, and
+ * reading the scope `invoke`. An administrator may read the sites of all users.
  */
 function createRegistry(deps: Deps, watch: SessionWatch) {
   const { backend, clock, cursors } = deps;
@@ -82,8 +80,8 @@ function createRegistry(deps: Deps, watch: SessionWatch) {
     listingOf('sites', requester, { userId });
   return {
     /**
-     * Creates or replaces a site of the requester. Throws `capacity_exceeded` if the user already has SITES_PER_USER
-     * others.
+     * Creates or replaces a site of the requester. Throws `capacity_exceeded` if the requester already has
+     * SITES_PER_USER other sites.
      */
     async register(requester: Requester, definition: SiteDefinition): Promise<SiteView> {
       const { userId } = withoutLimit(requireUser(requester, 'host'));
@@ -91,7 +89,7 @@ function createRegistry(deps: Deps, watch: SessionWatch) {
       if (result.kind === 'full') fail('capacity_exceeded', `A user has at most ${SITES_PER_USER} sites.`);
       return viewOf(deps, result.site);
     },
-    /** Removes a site of the requester and ends its sessions. Null: there is no such site. */
+    /** Removes a site of the requester and ends its sessions. Null if there is no such site. */
     async remove(requester: Requester, site: string) {
       const { userId } = withoutLimit(requireUser(requester, 'host'));
       const siteId = id('site_id', site);
@@ -100,20 +98,21 @@ function createRegistry(deps: Deps, watch: SessionWatch) {
       return removed && { siteId, closedSessions: removed.closed.length };
     },
     /**
-     * Lists the sites of this owner. `owner` null: the requester's own sites; for an administrator, those of all users.
+     * Lists the sites of an owner. `owner` null: the requester's own sites, or for an administrator those of all users.
      */
     async list(requester: Requester, owner: string | null, page: PageArgs): Promise<Page<SiteView>> {
       const userId = readScope(requester, owner);
       const listing = sitesListing(requester, userId);
       const rows = backend.sites.list(userId, cursors.request(listing, page));
-      // The state of a host comes from the last report of its node, so the list has a gap for each silent node.
+      // Whether a host is connected is known from the last report of its node, so each silent node is a gap in the
+      // list.
       const found = await Promise.all([rows, silentSources(deps, 'sites')]);
       const sites = cursors.page(listing, withGaps(...found), source(), (row) => row);
       return { ...sites, nodes: (await hosted(deps, sites.nodes)).map(wholeSite) };
     },
     /**
-     * Returns a site of this owner. `owner` null: the requester; an administrator must name an owner. Null if the site
-     * is absent or belongs to another user.
+     * Returns a site. `owner` null: a site of the requester; an administrator must name an owner. Null if the site does
+     * not exist or belongs to another user.
      */
     async get(requester: Requester, owner: string | null, site: string): Promise<SiteView | null> {
       const userId = knownUser(requester, owner ?? selfOf(requester));
@@ -136,7 +135,10 @@ function createRegistry(deps: Deps, watch: SessionWatch) {
         return sessionView(deps, watch, { access: { session, site, grant, connector: null }, whole: true });
       });
     },
-    /** Returns sites that the requester may read: one answer per key, in order; null where there is no site. */
+    /**
+     * Returns one site per key, in order; null if there is no such site. For nested fields, after the sites were
+     * authorized.
+     */
     async many(keys: readonly SiteKey[]): Promise<readonly (SiteView | null)[]> {
       const found = await backend.sites.get(keys);
       const known = found.filter((site) => site !== null);
@@ -145,9 +147,9 @@ function createRegistry(deps: Deps, watch: SessionWatch) {
       return found.map((site) => (site === null ? null : (views[next++] ?? null)));
     },
     /**
-     * Returns whether the state of a site and of its sessions may be out of date: the completeness has a gap if the
-     * node that reports the host is silent. The gap does not name the node to the holder of a grant. `site` null: it
-     * was removed.
+     * Returns a completeness that says whether the state of a site and its sessions may be out of date. It has a gap if
+     * the node of the host's link is silent. For the holder of a grant, the gap does not name the node. `site`: null if
+     * it was removed.
      */
     completeness(site: SiteView | null): MaybePromise<Completeness> {
       const own = observed(...source(), site ? 1 : 0);
@@ -156,7 +158,7 @@ function createRegistry(deps: Deps, watch: SessionWatch) {
         completenessOf([own, ...(site.seen === 'whole' ? silent : silent.map((gap) => ({ ...gap, nodeId: null })))]),
       );
     },
-    /** Returns for each owner the page that `list` gives for it. For nested fields, after the parent was authorized. */
+    /** Returns for each owner the page of `list`. For nested fields, after the parent was authorized. */
     async ofUsers(requester: Requester, userIds: readonly string[], first: number) {
       const found = await backend.sites.ofUsers(userIds, first);
       const sites = found.flatMap(({ rows }) => rows);
@@ -176,7 +178,10 @@ async function viewOf(deps: Deps, site: Site): Promise<SiteView> {
   return wholeSite(view ?? { ...site, hostConnected: false, hostNodeId: null });
 }
 
-/** Returns the owner to use if a requester names none. An administrator must name one. */
+/**
+ * Returns the requester's own user id, for a request that names no owner. Throws for an administrator, who must name
+ * one.
+ */
 function selfOf(requester: Requester): string {
   const principal = requirePrincipal(requester);
   if (principal.kind === 'admin') invalid('owner', 'required for an administrator');

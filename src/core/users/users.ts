@@ -1,4 +1,4 @@
-/** Lists users, which exist only through their connections and streams. */
+/** Lists and describes users. A user exists through its connections and streams only. */
 import { knownUser } from '../auth/sight.ts';
 import { requireAdmin, requirePrincipal, type Requester } from '../auth/principal.ts';
 import type { Deps } from '../deps.ts';
@@ -18,7 +18,7 @@ const NONE: readonly ObservedSource[] = [];
 export function createUsers(deps: Deps) {
   const { backend, clock, cursors } = deps;
   const { connections, history } = backend;
-  /** Reads users that the requester may see. Their views are in the order of the ids. */
+  /** Returns the views of users that the requester may see, in the order of the ids. */
   const read = (requester: Requester, ids: readonly string[]): MaybePromise<readonly (UserView | null)[]> => {
     const asksForItself = requirePrincipal(requester).kind === 'user';
     const view = (
@@ -42,8 +42,8 @@ export function createUsers(deps: Deps) {
   };
   return {
     /**
-     * Lists the users that have a connection or a stream, in order of user id. `text`: only those whose id contains it;
-     * a page of them may be empty although more follow. Admin only.
+     * Lists the users that have a connection or a stream, ordered by user id. `text`: only users whose id contains this
+     * text; a page may then be empty although more pages follow. Admin only.
      */
     async list(requester: Requester, args: PageArgs, text: string | null = null): Promise<Page<UserView>> {
       const part = text === null ? null : filterText(text);
@@ -59,14 +59,14 @@ export function createUsers(deps: Deps) {
       return { ...page, completeness: completenessOf(sourcesOf(totals(page.nodes), scan.gaps, asOf)) };
     },
     /**
-     * Returns the summary of a user, for an administrator or the user itself. Null if the requester is another user.
-     * For an administrator null also means that nothing is known of the user.
+     * Returns the view of a user, for an administrator or the user itself. Null if the requester is another user. For
+     * an administrator, null also means that nothing is known of the user.
      */
     get(requester: Requester, given: string): MaybePromise<UserView | null> {
       const userId = knownUser(requester, given);
       return userId === null ? null : thenDo(read(requester, [userId]), (views) => views[0] ?? null);
     },
-    /** Does the same as `get`, for several users together, in order. */
+    /** Returns the views of several users, like `get`, in order. Reads all of them together. */
     many(requester: Requester, given: readonly string[]): MaybePromise<readonly (UserView | null)[]> {
       const known = given.map((user) => knownUser(requester, user));
       const ids = [...new Set(known.filter((userId) => userId !== null))];
@@ -90,9 +90,9 @@ type UserRow = Counts & { readonly userId: string };
 type Counted = { readonly userId: string; readonly count: number };
 
 /**
- * Merges two pages into one. A page that is not the last of its source says nothing about users after its end, so the
- * merge stops at the nearer of the two ends. Before that point, a user who is not in a source's page is not in that
- * source.
+ * Merges a page of connections and a page of streams into one page of users. A page that does not reach the end of its
+ * rows says nothing about users after its own end. So the merged page ends at the earlier of the two ends. Before that
+ * point, each user that a source has is in its page.
  */
 function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Counted>): Scan<UserRow> {
   const horizon = nearerEnd(byConnection.next, byStream.next);
@@ -111,7 +111,7 @@ function merge(page: PageRequest, byConnection: Scan<Counted>, byStream: Scan<Co
   return { rows, next, gaps: [...byConnection.gaps, ...byStream.gaps] };
 }
 
-/** Keeps the first users whose id contains a text; null: all. */
+/** Keeps only users whose id contains a text (null: all), and at most the first `first` of them. */
 function containing(text: string | null, first: number, scan: Scan<UserRow>): Scan<UserRow> {
   if (text === null) return scan;
   const found = scan.rows.filter(({ row }) => row.userId.toLowerCase().includes(text));
@@ -136,8 +136,8 @@ function totals(users: readonly UserView[]): Counts {
 }
 
 /**
- * Returns one source for connections and one for streams. The stores count all rows, so a count is incomplete only if
- * its source has a gap. Each silent node is one more source.
+ * Returns one source for connections and one for streams, plus one for each silent node. The stores count all rows, so
+ * a count is incomplete only if its source has a gap.
  */
 function sourcesOf({ connections, streams }: Counts, gaps: readonly ObservedSource[], asOf: number): ObservedSource[] {
   const own = (source: 'connections' | 'streams', count: number): ObservedSource => {
