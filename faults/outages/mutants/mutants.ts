@@ -235,9 +235,9 @@ const OWNED_MUTANTS: readonly Mistake[] = [
   {
     name: 'pause-of-one-owner',
     says: 'only one owner has a pause of all users',
-    file: 'core/pauses/pauses.ts',
-    find: 'const wanted = pauses.parts(userId);',
-    replace: 'const wanted = pauses.parts(userId).slice(0, 1);',
+    file: 'core/store-parts.ts',
+    find: 'const parts = pauses.parts(userId);',
+    replace: 'const parts = pauses.parts(userId).slice(0, 1);',
     plan: 'F37',
     caughtBy: ['paused'],
   },
