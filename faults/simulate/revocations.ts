@@ -54,7 +54,7 @@ const JUDGED_TOKENS = 12;
 const EVENTS = 'subscription Events { commandEvents { stage record { commandId } } }';
 const VIEWER = 'query Viewer { viewer { tokenId } }';
 /** What a relay may write to a link that it ends. */
-const LAST_FRAMES: ReadonlySet<unknown> = new Set(['bye', 'refused']);
+const LAST_FRAMES: ReadonlySet<unknown> = new Set(['bye', 'refused', 'replaced']);
 
 /** A request over HTTP that invokes, once. */
 type Errand = { readonly call: Call; readonly token: HeldToken; readonly relay: string; readonly sentAt: number };
