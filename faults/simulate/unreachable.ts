@@ -104,7 +104,6 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
           lines: [
             'if (!found || !own) return false;',
             'this.#seen = fence ?? (this.#given ? null : this.#seen);',
-            'const wasForgotten = !isGiven && !this.#isGiving && seen !== null && seen.epoch < given.epoch;',
             'if (isAfter(fence, given) || (wasForgotten && isAfter(fence, seen))) this.forgetGiven();',
           ],
         },
@@ -187,6 +186,7 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
         {
           file: 'backends/owned/partition.ts',
           lines: [
+            'const wasForgotten = !isGiven && !this.#isGiving && seen !== null && seen.epoch < given.epoch;',
             '} catch (error) {',
             'const given = this.#isGiving ? null : this.#given;',
             'return given && (fence === null || fence.epoch < given.fence.epoch) ? given : null;',
