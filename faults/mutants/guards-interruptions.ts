@@ -67,6 +67,14 @@ export const INTERRUPTION_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/backends/owned-requests.test.ts' },
   },
   {
+    name: 'events-before-topics-untold',
+    says: 'a process does not say that it published before it knew what another one listens to',
+    file: 'backends/owned/bus.ts',
+    find: 'const hasPublished = this.#hasPublished && !this.#others.has(from);',
+    replace: 'const hasPublished = false;',
+    judge: OWNED_BUS,
+  },
+  {
     name: 'gap-of-site-not-told',
     says: 'viewers of a site are not told of a gap',
     file: 'core/sites/site-events.ts',

@@ -569,8 +569,8 @@ export const OWNED_GUARDS: readonly GuardMutant[] = [
     name: 'topics-told-late-unnamed',
     says: 'events that were not sent, because a note about topics was lost, are no gap',
     file: 'backends/owned/bus.ts',
-    find: '      if (note.number === this.#number && this.#repeated.delete(from)) this.#listeners.interrupted();\n',
-    replace: '',
+    find: 'const wasIncomplete = note.number === this.#number && this.#repeated.delete(from);',
+    replace: 'const wasIncomplete = false;',
     judge: BUS,
   },
   {

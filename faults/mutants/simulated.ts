@@ -21,7 +21,7 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
     ...['gate-of-turns-open', 'gate-of-the-lost', 'lost-tail-not-refilled'],
     ...['requests-not-moved', 'requests-wait-after-a-loss', 'owned lease-renewed-late', 'made-id-admitted-again'],
   ],
-  'owned events': ['waiting-read-without-a-lease', 'topics-untold-to-who-forgot'],
+  'owned events': ['waiting-read-without-a-lease', 'topics-untold-to-who-forgot', 'events-before-topics-untold'],
   'owned calls': [
     ...['shared no-mark', 'shared false-proof', 'shared run-again', 'shared admit-anew', 'shared no-epoch'],
     'reports-told-by-the-link',

@@ -36,14 +36,9 @@ describe('the bus of owners', () => {
     expect(bus.bus.hasSubscribers('command')).toBe(true);
   });
 
-  it('introduces itself to a process that had taken it for dead, and says that events may be lost', () => {
+  it('introduces itself to a process that does not know it', () => {
     const { bus, sent, listens } = openBus();
-    let interrupted = 0;
-    bus.bus.subscribe(
-      'site:alice/board',
-      () => {},
-      () => interrupted++,
-    );
+    bus.bus.subscribe('site:alice/board', () => {});
     listens(0);
     bus.receive('b.1', JSON.stringify({ kind: 'heard', kinds: ['site'], number: 1 }));
     sent.length = 0;
@@ -52,9 +47,35 @@ describe('the bus of owners', () => {
       JSON.stringify({ kind: 'heard', kinds: [], number: 0 }),
       JSON.stringify({ kind: 'listens', kinds: ['site'], number: 1 }),
     ]);
-    expect(interrupted).toBe(1);
-    // It has not confirmed yet, so it is told nothing else.
-    bus.receive('b.1', JSON.stringify({ kind: 'listens', kinds: [], number: 0, isNew: true }));
+  });
+
+  it('confirms what a process listens to, and says whether it has published before it knew that', () => {
+    const { bus, sent, listens } = openBus();
+    const heard = (): unknown => JSON.parse(sent.splice(0).at(-1) ?? '');
+    listens(1, 'site');
+    expect(heard()).toEqual({ kind: 'heard', kinds: ['site'], number: 1 });
+    bus.bus.publish('session:s1', null);
+    listens(2, 'site');
+    expect(heard()).toEqual({ kind: 'heard', kinds: ['site'], number: 2 });
+    bus.gone('b.1');
+    listens(2, 'site');
+    expect(heard()).toEqual({ kind: 'heard', kinds: ['site'], number: 2, hasPublished: true });
+    listens(2, 'site');
+    expect(heard()).toEqual({ kind: 'heard', kinds: ['site'], number: 2 });
+  });
+
+  it('says that events may be lost when a process confirms that has published before', () => {
+    const { bus } = openBus();
+    let interrupted = 0;
+    bus.bus.subscribe(
+      'site:alice/board',
+      () => {},
+      () => interrupted++,
+    );
+    const heard = { kind: 'heard', kinds: ['site'], number: 1 };
+    bus.receive('b.1', JSON.stringify(heard));
+    expect(interrupted).toBe(0);
+    bus.receive('b.1', JSON.stringify({ ...heard, hasPublished: true }));
     expect(interrupted).toBe(1);
   });
 

@@ -15,13 +15,16 @@ const CONFIRM_MS = 1_000;
 /**
  * A note about topics. `listens`: the kinds of topics that the sender listens to. `heard`: confirms such a note.
  * `number`: the number of the note; in `heard`, the number of the confirmed note. `isNew`: the sender does not know
- * which topics the receiver listens to, because it has just started or had treated the receiver as dead.
+ * which topics the receiver listens to, because it has just started or had treated the receiver as dead. `hasPublished`:
+ * in `heard`, whether the sender has published events that it did not send to the receiver, because it did not know
+ * until then which topics the receiver listens to.
  */
 type BusNote = {
   readonly kind: 'listens' | 'heard';
   readonly kinds: readonly string[];
   readonly number: number;
   readonly isNew?: boolean;
+  readonly hasPublished?: boolean;
 };
 
 type BusOptions = {
@@ -44,6 +47,8 @@ export class OwnedBus {
   readonly #own = new Map<string, number>();
   /** The kinds of topics that each other process listens to, by its newest note. */
   readonly #others = new Map<string, { readonly kinds: ReadonlySet<string>; readonly number: number }>();
+  /** Whether this process has published any event. */
+  #hasPublished = false;
   /** The number of the last note that each process has confirmed. */
   readonly #knowing = new Map<string, number>();
   #number = 0;
@@ -112,6 +117,7 @@ export class OwnedBus {
 
   #publish(topic: string, event: unknown): void {
     this.#listeners.deliver(topic, event);
+    this.#hasPublished = true;
     const kind = kindOf(topic);
     let text: string | null = null;
     for (const [process, { kinds }] of this.#others)
@@ -146,26 +152,24 @@ export class OwnedBus {
     if (!note) return this.#options.log.warn({ from }, 'a note about topics cannot be read');
     if (note.kind === 'heard') {
       this.#knowing.set(from, Math.max(note.number, this.#knowing.get(from) ?? 0));
-      if (note.number === this.#number && this.#repeated.delete(from)) this.#listeners.interrupted();
+      const wasIncomplete = note.number === this.#number && this.#repeated.delete(from);
+      if (wasIncomplete || note.hasPublished === true) this.#listeners.interrupted();
       return this.#settle();
     }
+    const hasPublished = this.#hasPublished && !this.#others.has(from);
     // Notes may arrive out of order, so an older one is ignored.
     if (note.number >= (this.#others.get(from)?.number ?? 0))
       this.#others.set(from, { kinds: new Set(note.kinds), number: note.number });
     const { kinds, number } = note;
-    this.#options.send(from, JSON.stringify({ kind: 'heard', kinds, number } satisfies BusNote), null);
+    const heard: BusNote = { kind: 'heard', kinds, number, ...(hasPublished && { hasPublished }) };
+    this.#options.send(from, JSON.stringify(heard), null);
     if (note.isNew === true) this.#introduce(from);
   }
 
-  /**
-   * Tells a new process which topics this one listens to. If that process had confirmed an earlier note, it may have
-   * missed sending some events since.
-   */
+  /** Tells a process which topics this one listens to, because that process does not know. */
   #introduce(process: string): void {
-    const hadHeard = (this.#knowing.get(process) ?? 0) > 0;
     this.#knowing.delete(process);
     this.#tell(process);
-    if (hadHeard) this.#listeners.interrupted();
   }
 
   /** Resolves when all other processes have confirmed the newest note, at the latest after CONFIRM_MS. */
@@ -208,7 +212,8 @@ function readNote(text: string): BusNote | null {
   const note = parsedJson(text);
   if (!isRecord(note) || (note['kind'] !== 'listens' && note['kind'] !== 'heard')) return null;
   if (!Array.isArray(note['kinds']) || !Number.isSafeInteger(note['number'])) return null;
-  if (note['isNew'] !== undefined && typeof note['isNew'] !== 'boolean') return null;
+  const flags = [note['isNew'], note['hasPublished']];
+  if (!flags.every((flag) => flag === undefined || typeof flag === 'boolean')) return null;
   // Every member was checked above.
   return note as BusNote;
 }
