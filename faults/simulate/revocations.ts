@@ -249,8 +249,10 @@ export class Revocations implements Workload {
     for (const uses of this.#links.openSince(began))
       if (this.#holding(uses, null, began))
         this.#report(`a link of ${uses[0]?.token.id} (${uses[0]?.clientId}) is open${says}`);
+    // The requester of a stream may not notice that its relay is dead.
+    const living = new Set(this.#relays.living.map(({ process }) => process.name));
     for (const { token, sentAt, relay } of this.#streams)
-      if (sentAt <= began && this.#holding([useOf(token)], null, began))
+      if (sentAt <= began && living.has(relay) && this.#holding([useOf(token)], null, began))
         this.#report(`a stream of ${token.id} at ${relay} is open${says}`);
   }
 

@@ -226,7 +226,7 @@ type LifecycleOptions = {
   /** The parts of core that work in the background. */
   readonly background: {
     readonly series: Pick<Series, 'start'>;
-    readonly revocations: Pick<Revocations, 'start'>;
+    readonly revocations: Pick<Revocations, 'start' | 'readAnew'>;
     readonly pausedClients: Pick<PausedClients, 'start'>;
   };
 };
@@ -261,6 +261,7 @@ function createLifecycle(parts: LifecycleOptions) {
         waiters: () => correlator.size,
         onLost: (cause, concerns) => handleNodeLoss({ deps, dispatcher, recorder, reattach, concerns }, cause),
         onMoved: (concerns) => void reattach(concerns),
+        onRevived: () => revocations.readAnew(),
         onReply: correlator.resolve.bind(correlator),
       });
       cancels = [loops, revocations.start(), pausedClients.start(), series.start(), () => deps.events.close()];

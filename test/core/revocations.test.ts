@@ -140,3 +140,41 @@ describe('what a revoked token has queued', () => {
     expect(await called).toMatchObject({ kind: 'outcome', command: { outcome: 'cancelled' } });
   });
 });
+
+describe('a node that may have been taken for dead', () => {
+  it('lets tokens wait until it has read the revocations anew, whatever an earlier reading says', async () => {
+    const readings: PromiseWithResolvers<readonly Revocation[]>[] = [];
+    let isSlow = false;
+    const wrap = (memory: MemoryBackend): MemoryBackend => ({
+      ...memory,
+      revocations: {
+        ...memory.revocations,
+        after(...args) {
+          if (!isSlow) return memory.revocations.after(...args);
+          const reading = Promise.withResolvers<readonly Revocation[]>();
+          readings.push(reading);
+          return reading.promise;
+        },
+      },
+    });
+    await using test = await testCore({ wrap });
+    const { revocations } = test.core;
+    expect(revocations.isLoaded).toBe(true);
+    isSlow = true;
+    revocations.readAnew();
+    revocations.readAnew();
+    expect(readings).toHaveLength(2);
+    const [earlier, newest] = readings;
+    earlier?.resolve([rowOf(1, { tokenId: 't1' })]);
+    await settle();
+    expect(revocations.isLoaded).toBe(false);
+    let isLoaded = false;
+    const loaded = revocations.loaded().then(() => (isLoaded = true));
+    await settle();
+    expect(isLoaded).toBe(false);
+    newest?.resolve([rowOf(2, { tokenId: 't2' })]);
+    await loaded;
+    expect(revocations.find(user({ token: { id: 't2', issuedAt: 1 } }))).toMatchObject({ tokenId: 't2' });
+    expect(revocations.find(user({ token: { id: 't1', issuedAt: 1 } }))).toMatchObject({ tokenId: 't1' });
+  });
+});

@@ -27,8 +27,10 @@ type NodesOptions = {
   readonly log: Log;
   /** The living processes, with the time of their last report; null if they have made none. */
   readonly alive: () => ReadonlyMap<string, number | null>;
-  /** The living processes by node id. */
+  /** The living processes by node id, as this process has seen them last. */
   readonly processes: () => ReadonlyMap<string, string>;
+  /** Reads which processes have a lease. Rejects if Redis does not answer. */
+  readonly livingNow: () => Promise<readonly string[]>;
   /** Stores the report of this process and its time. `isDraining`: the relay accepts no more links. */
   readonly report: (text: string, at: number, isDraining: boolean) => void;
   /** Reads the last report of each process; null if there is none. Rejects if Redis does not answer. */
@@ -65,7 +67,7 @@ export class Nodes {
       },
       silent: () => this.#silent(),
       reportTimes: () => this.#all(),
-      living: () => [...this.#options.processes().keys()],
+      living: async () => (await this.#options.livingNow()).map(nodeOf),
       list: (page) => {
         const after = page.after?.[0] ?? '';
         const known = this.#all().filter(({ nodeId }) => nodeId > after);

@@ -151,6 +151,7 @@ function composed(options: OwnedOptions, client: Client) {
       lease.address = isDraining ? null : address;
     },
     reportsOf: (processes) => lease.reportsOf(processes),
+    livingNow: () => lease.living(),
     send: (to, text, after) => mail.send(to, { kind: 'row', text }, after),
   });
   const bus = new OwnedBus({

@@ -20,6 +20,8 @@ type LoopDeps = ReportDeps & {
   readonly onLost: NodeListener['lost'];
   /** Registers the waits for commands of these users in the store again. */
   readonly onMoved: (concerns: (userId: string) => boolean) => void;
+  /** Called when other nodes may have considered this one dead, and so did not tell it what was decided meanwhile. */
+  readonly onRevived: () => void;
 };
 
 /** Starts this node's mailbox listener, heartbeat and reconciliation. The returned function stops all three. */
@@ -53,6 +55,7 @@ export async function startLoops(parts: LoopDeps): Promise<Cancel> {
     lost: parts.onLost,
     linksLost: (connections) => publishDisconnects(deps, connections),
     revived() {
+      parts.onRevived();
       requeue.add({ mayBeLost: true });
       requeueNow();
     },

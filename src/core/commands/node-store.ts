@@ -90,7 +90,7 @@ export interface NodeListener {
   /**
    * Called when this node's lease is valid again after it may have run out. In the meantime, other nodes may have
    * marked this node's links as lost and parked the commands for their clients. Links that were marked as lost must be
-   * closed.
+   * closed. Nor did they tell this node of what was decided in the meantime.
    */
   revived(): void;
   /**
@@ -128,10 +128,11 @@ export interface NodeStore {
   /** Returns the time of the last report of each node that `list` shows. Absent if `list` is just as cheap. */
   reportTimes?(): MaybePromise<readonly Pick<DispatcherNode, 'nodeId' | 'updatedAt'>[]>;
   /**
-   * Returns the ids of all live nodes, including this one and nodes that have started but not reported yet, because
-   * those may have links. Absent if the store lists each node before it has a link.
+   * Returns the ids of all nodes that live when it is called, including this one and nodes that have started but not
+   * reported yet, because those may have links. A node that is not among them calls `revived` before it serves again.
+   * Absent if the store lists each node before it has a link.
    */
-  living?(): readonly string[];
+  living?(): MaybePromise<readonly string[]>;
   /** Returns the last report of a node; null if no such node has reported. */
   get(nodeId: string): MaybePromise<DispatcherNode | null>;
 }

@@ -20,7 +20,7 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
 /** Returns all nodes that may have links, including those that have started and not reported yet. */
 export async function nodesWithLinks(deps: Pick<Deps, 'backend' | 'nodeId'>): Promise<OtherNodes> {
   const { others, silent } = await otherNodes(deps);
-  const all = new Set([...others, ...(deps.backend.nodes.living?.() ?? [])]);
+  const all = new Set([...others, ...((await deps.backend.nodes.living?.()) ?? [])]);
   all.delete(deps.nodeId);
   return { others: [...all].sort(), silent };
 }

@@ -43,8 +43,8 @@ import { covers, coversCaller, type NewRevocation, type Revocation, type Revocat
  * one.
  */
 const REREAD_MS = 2_000;
-/** How long a request waits for the first reading of the revocations, in milliseconds. */
-const FIRST_READ_MS = 5_000;
+/** How long a request waits until the revocations are read, in milliseconds. */
+const LOAD_MS = 5_000;
 /**
  * The most commands that a revocation examines in one part of the store, and how many of them in one turn of the event
  * loop.
@@ -98,9 +98,11 @@ export type Revocations = ReturnType<typeof createRevocations>;
 export function createRevocations({ deps, recorder, questions }: RevocationDeps) {
   const { backend, clock, cursors, log, nodeId, revoked: index, admissions } = deps;
   const ends: Record<keyof RevokedEnds, EndCovered> = { links: () => 0, sockets: () => 0 };
-  const first = Promise.withResolvers<void>();
+  let loaded = Promise.withResolvers<void>();
   /** What the latest revocations ended on this node. */
   const taken = new BoundedMap<string, RevokedEnds>({ most: TAKEN_MAX });
+  /** How often reading began anew. */
+  let readings = 0;
   let isLoaded = false;
   let lastSeq = 0;
 
@@ -125,27 +127,32 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
   };
   /**
    * Reads new revocations. A store in this process answers in the same tick, so they are known before the first token
-   * is checked.
+   * is checked. A reading that began before `readAnew` does not say that this node knows all.
    */
-  const read = (): MaybePromise<void> =>
+  const read = (asOf: number): MaybePromise<void> =>
     thenDo(backend.revocations.after(lastSeq, PAGE_MAX), (rows) => {
       for (const row of rows) take(row);
-      lastSeq = rows.at(-1)?.seq ?? lastSeq;
-      if (rows.length === PAGE_MAX) return read();
+      lastSeq = Math.max(lastSeq, rows.at(-1)?.seq ?? 0);
+      if (asOf !== readings) return undefined;
+      if (rows.length === PAGE_MAX) return read(asOf);
       isLoaded = true;
-      first.resolve();
+      loaded.resolve();
       return undefined;
     });
   let isReading = false;
   const readAgain = (): void => {
     if (isReading) return;
     isReading = true;
-    promised(read)
+    const asOf = readings;
+    promised(() => read(asOf))
       .catch((error: unknown) => {
         if (!isStoreUnavailable(error)) log.warn({ err: error }, 'revocations could not be read');
       })
-      .finally(() => (isReading = false));
+      .finally(() => {
+        if (asOf === readings) isReading = false;
+      });
   };
+
   // A store in this process can be read before `start`.
   if (!backend.capabilities.shared) readAgain();
   questions.answerWith('revoked', async (text) => JSON.stringify(await takeWhole(JSON.parse(text) as Revocation)));
@@ -170,15 +177,15 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
     get isLoaded(): boolean {
       return isLoaded;
     },
-    /** Resolves when all revocations have been read. Throws `store_unavailable` after FIRST_READ_MS. */
+    /** Resolves when all revocations have been read. Throws `store_unavailable` after LOAD_MS. */
     async loaded(): Promise<void> {
       if (isLoaded) return;
       const late = Promise.withResolvers<never>();
-      const cancel = clock.after(FIRST_READ_MS, () => {
+      const cancel = clock.after(LOAD_MS, () => {
         const retry = { retryAfterMs: 1_000, reason: 'The revocations cannot be read.' };
         late.reject(new CallboardError('store_unavailable', 'The revocations cannot be read yet.', retry));
       });
-      await Promise.race([first.promise, late.promise]).finally(cancel);
+      await Promise.race([loaded.promise, late.promise]).finally(cancel);
     },
     /** Returns the revocation that covers a token; null if none does. `clientId`: as for `covers`. */
     find: (principal: Principal, clientId: string | null = null): Revocation | null => index.find(principal, clientId),
@@ -188,6 +195,17 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
       const cancels = [clock.every(EXPIRE_MS, () => index.expire(clock.now()))];
       if (backend.capabilities.shared) cancels.push(clock.every(REREAD_MS, readAgain));
       return () => cancels.forEach((cancel) => cancel());
+    },
+    /**
+     * Reads the revocations now, because nobody may have told this node of the latest ones. Until they are read, tokens
+     * wait.
+     */
+    readAnew(): void {
+      readings++;
+      if (isLoaded) loaded = Promise.withResolvers<void>();
+      isLoaded = false;
+      isReading = false;
+      readAgain();
     },
     /** Lists revocations, newest first. For administrators only. */
     list(requester: Requester, args: PageArgs): Page<Revocation> {

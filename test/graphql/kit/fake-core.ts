@@ -102,7 +102,14 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     sites: noSites(),
     delivery: delivery(data, calls, updates),
     revocations: {
-      ...{ endWith() {}, isLoaded: true, loaded: async () => {}, find: () => null, start: () => () => {} },
+      ...{
+        endWith() {},
+        isLoaded: true,
+        loaded: async () => {},
+        find: () => null,
+        start: () => () => {},
+        readAnew() {},
+      },
       ...{ list: () => fail('internal', 'not prepared'), revoke: () => fail('internal', 'not prepared') },
     },
     devices: {
