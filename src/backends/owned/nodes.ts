@@ -16,6 +16,7 @@ import { NODE_GONE_MS, NODE_SILENT_MS } from '../../core/limits.ts';
 import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import { Mailboxes } from '../memory/commands.ts';
+import { unavailable } from '../redis/client.ts';
 import { decode, encode } from './encoding.ts';
 import { nodeOf } from './fence.ts';
 import type { Dependency } from './mail.ts';
@@ -67,7 +68,7 @@ export class Nodes {
       },
       silent: () => this.#silent(),
       reportTimes: () => this.#all(),
-      living: async () => (await this.#options.livingNow()).map(nodeOf),
+      living: () => this.#living(),
       list: (page) => {
         const after = page.after?.[0] ?? '';
         const known = this.#all().filter(({ nodeId }) => nodeId > after);
@@ -80,6 +81,14 @@ export class Nodes {
         }));
       },
     };
+  }
+
+  async #living(): Promise<readonly string[]> {
+    try {
+      return (await this.#options.livingNow()).map(nodeOf);
+    } catch (error) {
+      throw unavailable(error);
+    }
   }
 
   /** Returns mailboxes for the rows that a partition posts. A row is sent once the act that posted it is recorded. */

@@ -130,6 +130,7 @@ export interface NodeStore {
   /**
    * Returns the ids of all nodes that live when it is called, including this one and nodes that have started but not
    * reported yet, because those may have links. A node that is not among them calls `revived` before it serves again.
+   * Rejects with `store_unavailable`.
    * Absent if the store lists each node before it has a link.
    */
   living?(): MaybePromise<readonly string[]>;

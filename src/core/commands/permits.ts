@@ -7,7 +7,7 @@ import { parsedJson, isRecord } from '../json.ts';
 import { coverOf, type PauseCover } from '../pauses/pause.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { NodeQuestions } from './node-questions.ts';
-import { nodesWithLinks } from './other-nodes.ts';
+import { nodesWithLinks, otherNodes } from './other-nodes.ts';
 
 /** How long to wait for a node's answer, in milliseconds. After that, the node counts as silent. */
 const ASK_MS = 1_000;
@@ -55,11 +55,13 @@ function bytesOut({ backend }: Pick<Deps, 'backend'>): Promise<void> {
 async function askOthers(deps: Deps, questions: NodeQuestions, cover: PauseCover): Promise<readonly string[]> {
   const { backend, clock } = deps;
   const began = clock.monotonic();
-  const { others } = await nodesWithLinks(deps);
+  // While the store does not say which nodes live, there may be more than those that are known.
+  const found = await nodesWithLinks(deps).catch(() => null);
+  const { others } = found ?? (await otherNodes(deps));
   const question = { topic: 'pause', text: JSON.stringify(cover), withinMs: ASK_MS } as const;
   const answers = await Promise.all(others.map((nodeId) => questions.ask(nodeId, question)));
   const silent = others.filter((_, i) => answers[i] === null);
   const left = backend.pauses.quietMs - (clock.monotonic() - began);
-  if (silent.length > 0 && left > 0) await new Promise<void>((resolve) => void clock.after(left, resolve));
+  if ((silent.length > 0 || !found) && left > 0) await new Promise<void>((resolve) => void clock.after(left, resolve));
   return silent;
 }
