@@ -1,6 +1,6 @@
 /** Judges one attack: whether the honest user was harmed, and whether the relay's memory stayed within its limit. */
 import { SHARE_BOUNDS } from '../../src/core/shares/share-bounds.ts';
-import type { Held, OperationCounts, Phase, Wholeness } from './figures.ts';
+import type { HeldCalls, OperationCounts, Phase, Wholeness } from './figures.ts';
 
 /** The modes of the relays. `directory`: one relay with a data directory. */
 export const MODES = ['direct', 'directory', 'shared', 'owned'] as const;
@@ -25,7 +25,7 @@ export type FullTime =
   | {
       readonly skipped: null;
       readonly during: Phase;
-      readonly held: Held;
+      readonly held: HeldCalls;
       readonly noticed: boolean;
       readonly roomMs: number | null;
     };
