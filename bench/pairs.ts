@@ -1,10 +1,11 @@
 /**
- * Compares two states of the relay in one process: `node --expose-gc bench/pairs.ts --before <checkout>`. A relay of
- * the checkout, one of a copy of the checkout (the null test), and one of this folder take turns in slices of a
- * fraction of a second, each round in another order. Their sockets are in memory, so the kernel costs nothing. Prints
- * the CPU of the process for one operation and, for each row, the median over all rounds of the ratios to the checkout.
- * What the null test differs from 1 is noise, or the price of being loaded later: code that all relays share, such as
- * Node's, is optimised for the first one. So a relay is fairly compared with the null test beside it.
+ * Compares two states of the relay in one process: `node --expose-gc bench/pairs.ts --before <checkout>`. Three relays
+ * take turns in slices of a fraction of a second, each round in another order: one of the checkout, one of a copy of
+ * the checkout (the null test), and one of this folder. Their sockets are in memory, so the kernel costs nothing. For
+ * each operation it prints the CPU time of the process and the median, over all rounds, of the ratio to the checkout. A
+ * deviation of the null test from 1 is noise, or the price of being loaded later: V8 optimises code that all relays
+ * share, such as Node's, for the relay that was loaded first. Therefore compare a relay with the null test in the same
+ * row.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -33,10 +34,13 @@ const after = resolve(import.meta.dirname, '..');
 const before = resolve(values.before ?? after);
 const STREAMS = 200;
 const IN_FLIGHT = 12;
-/** How many other users are paused in the row that measures calls beside pauses. */
+/** The number of other users who are paused in the row that measures calls beside pauses. */
 const PAUSED_USERS = 100;
 
-/** One end of a connection in memory. What one end writes in a turn of the event loop arrives in the next. */
+/**
+ * One end of a connection in memory. Data that one end writes in a turn of the event loop arrives at the other end in
+ * the next turn.
+ */
 class MemorySocket extends Duplex {
   peer: MemorySocket | null = null;
   readonly remoteAddress = '127.0.0.1';
@@ -72,7 +76,7 @@ class MemorySocket extends Duplex {
   unref = (): this => this;
 }
 
-/** A relay of one folder, to which connections in memory are made. */
+/** A relay of one folder, which accepts connections in memory. */
 type Relay = {
   readonly connect: () => MemorySocket;
   /** The port of 127.0.0.1 that the relay listens on. */
@@ -105,7 +109,7 @@ async function openRelay(folder: string): Promise<Relay> {
 
 type Frames = { readonly socket: WebSocket; readonly send: (text: string) => void };
 
-/** Opens a link and resolves when it was welcomed. */
+/** Opens a link and resolves when the relay has welcomed it. */
 async function openLink(
   relay: Relay,
   hello: string,
@@ -171,7 +175,7 @@ async function askFor(ask: (request: string) => Promise<string>, request: string
   return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4) || 'null');
 }
 
-/** Runs `one` in this many lanes for some milliseconds. Returns the number of operations. */
+/** Runs `one` repeatedly in `count` parallel loops for some milliseconds. Returns the number of operations. */
 async function lanes(count: number, ms: number, one: () => Promise<unknown>): Promise<number> {
   const end = performance.now() + ms;
   let operations = 0;
@@ -182,10 +186,13 @@ async function lanes(count: number, ms: number, one: () => Promise<unknown>): Pr
   return operations;
 }
 
-/** What a row measures: prepares a relay, and returns a function that works for some milliseconds and counts. */
+/**
+ * A row's measurement: prepares a relay, and returns a function that works for some milliseconds and returns the number
+ * of operations.
+ */
 type Row = (relay: Relay) => Promise<(ms: number) => Promise<number>>;
 
-/** Opens clients that return their params. `reports`: whether they report progress once before. */
+/** Opens clients that return their params. `reports`: whether they report progress once before that. */
 async function echoClients(relay: Relay, token: string, ids: readonly string[], reports = false): Promise<void> {
   for (const id of ids)
     await openLink(relay, helloOf(token, id), ({ type, command_id }, params, { send }) => {
@@ -215,7 +222,7 @@ const INVOKE = `mutation Call($input: InvokeActionInput!) {
   invokeAction(input: $input) { __typename ... on Invocation { commandId outcome result error { code message } } }
 }`;
 
-/** Calls actions of two clients over HTTP. `ask` returns the path and the body of a call to a client. */
+/** Calls actions of two clients over HTTP. `ask`: returns the path and the body of a call to a client. */
 async function calls(
   relay: Relay,
   user: string,
@@ -234,7 +241,10 @@ async function calls(
 
 const MCP_VERSION = '2026-07-28';
 
-/** Calls an action of two clients as an agent. Each call has a key, because equal calls at the same time are one. */
+/**
+ * Calls an action of two clients as an agent. Each call has its own key, because equal calls at the same time count as
+ * one.
+ */
 async function toolCalls(relay: Relay): Promise<(ms: number) => Promise<number>> {
   const token = await userToken('u4', 'connect', 'invoke');
   await echoClients(relay, token, ['c0', 'c1']);
@@ -295,7 +305,10 @@ async function linkCalls(
     });
 }
 
-/** Calls as the row before, while the calls of other users are paused. A checkout without pauses sets none. */
+/**
+ * Makes the same calls as `linkCalls` while the calls of other users are paused. In a checkout without pauses, the
+ * requests that set pauses fail and have no effect.
+ */
 async function callsBesidePauses(relay: Relay): Promise<(ms: number) => Promise<number>> {
   const ask = openHttp(relay);
   for (let i = 0; i < PAUSED_USERS; i++)
@@ -307,7 +320,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'call, bare ends': (relay) => linkCalls(relay, {}),
   'call, bare ends, others are paused': callsBesidePauses,
   'call, progress requested, none reported': (relay) => linkCalls(relay, { asksProgress: true }),
-  // A link may report progress 3200 times a second, so these calls need more clients.
+  // A link may report progress at most 3200 times a second, so these calls need more clients.
   'call with one report': (relay) => linkCalls(relay, { clients: 16, reports: true }),
   'call with one report, progress requested': (relay) =>
     linkCalls(relay, { clients: 16, reports: true, asksProgress: true }),
@@ -334,7 +347,8 @@ const ROWS: Readonly<Record<string, Row>> = {
         string
       >;
       const body = { query: FAN_QUERY, variables: { id: session['session_id'] } };
-      // Not in memory, because the relay writes to all streams of a group past their Duplex.
+      // Over a real socket, because for the streams of a group the relay writes to the socket directly and bypasses a
+      // Duplex in memory.
       const stream = connect({ port: relay.port, host: '127.0.0.1' });
       stream.on('data', (chunk: Buffer) => {
         for (let at = chunk.indexOf(MARKER); at >= 0; at = chunk.indexOf(MARKER, at + 1)) read++;
@@ -361,7 +375,7 @@ const ROWS: Readonly<Record<string, Row>> = {
 
 type Slice = { readonly cpu: number; readonly count: number };
 
-/** Returns the CPU of the process for one operation, in microseconds. Garbage of earlier slices is collected before. */
+/** Returns the CPU time of the process per operation, in microseconds. Collects garbage of earlier slices first. */
 async function slice(work: (ms: number) => Promise<number>): Promise<Slice> {
   globalThis.gc?.();
   const started = process.cpuUsage();
@@ -374,7 +388,7 @@ function median(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN;
 }
 
-/** A copy, because relays of one folder share modules, which V8 then optimises for both. */
+/** A copy of the folder, because relays of one folder share modules, which V8 would optimise for both. */
 const copy = mkdtempSync(join(tmpdir(), 'callboard-pairs-'));
 const isCopied = (path: string): boolean => !['node_modules', '.git'].includes(basename(path));
 cpSync(before, copy, { recursive: true, filter: isCopied });
@@ -385,7 +399,7 @@ const STATES = { before, null: copy, after } as const;
 type State = keyof typeof STATES;
 const NAMES: readonly State[] = ['before', 'after', 'null'];
 
-/** Measures one row: all states take turns, beginning with another one each round. The first two rounds warm up. */
+/** Measures one row: all states take turns, and each round begins with another one. The first two rounds warm up. */
 async function measure(row: Row): Promise<Readonly<Record<State, readonly number[]>>> {
   const works = [];
   const relays: Relay[] = [];

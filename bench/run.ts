@@ -1,4 +1,4 @@
-/** `npm run bench`: measures this relay and its peers, and prints the results of each goal. */
+/** `npm run bench` measures this relay and its peers, and prints the result for each goal. */
 import { parseArgs } from 'node:util';
 import { installPeers } from './lib/install.ts';
 import { printed } from './lib/print.ts';
@@ -91,7 +91,7 @@ function machineReadable(reports: readonly Report[], { pace, quick }: Run): obje
   return { machine: machine(), node: process.version, pace, quick, reports, goals };
 }
 
-/** Writes the results of a suite into the documentation. The suite `growth` writes its own, axis by axis. */
+/** Writes the results of a suite into the documentation, except for the suite `growth`, which writes its own. */
 async function keep(report: Report, { pace }: Run): Promise<void> {
   if (report.suite === 'growth') return;
   const text = printed({ ...report, suite: '' }).replace(/^## *\n+/, '');

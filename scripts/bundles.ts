@@ -37,24 +37,25 @@ async function bundle(library: string, folder: string): Promise<void> {
       target: 'es2022',
       sourcemap: false,
       lib: { entry, formats: ['es'], fileName: () => `${library}.js` },
-      // `minify` is set on the bundler itself, because vite keeps white space in library mode.
+      // `minify` is set in the bundler's own options, because vite keeps white space when it builds a library.
       minify: false,
       rolldownOptions: { output: { codeSplitting: false, minify: true, comments: { annotation: false } } },
     },
   });
 }
 
-// The console.
+// Bundles the console.
 
 /**
- * The bundler's replacement of `self.location` in the code of `@cfworker/json-schema`. It hides the page's address from
- * this library. When the library is loaded, it resolves schemas against the page's address, and throws if that address
- * is not a plain URL, as in a worker made from a blob. Without an address, the library uses a fixed one.
+ * Replaces `self.location` in the code of `@cfworker/json-schema`, to hide the page's address from that library. When
+ * it is loaded, it resolves schemas against the address, and throws if the address is not a plain URL, as in a worker
+ * made from a blob. Without an address, it uses a fixed one.
  */
 const WITHOUT_ADDRESS = { 'self.location': 'undefined' };
 
 /**
- * The packages of React and what replaces them. The forms library is written for React; Preact has the same interface.
+ * The packages of React and their replacements. The forms library is written for React, and Preact has the same
+ * interface.
  */
 const ALIASES = {
   'react/jsx-runtime': 'preact/jsx-runtime',
@@ -63,25 +64,23 @@ const ALIASES = {
 };
 
 /**
- * The modules that nearly every page needs. They are bundled as one file, because many small files would need many
- * requests.
+ * Matches the modules that nearly every page needs. They are bundled as one file, because many small files would need
+ * many requests.
  */
 const SHARED =
   /src\/console\/(api|base|pages\/columns|session|shell|ui)|node_modules\/(@preact|preact\/(dist|hooks|jsx-runtime)|preact-iso)\//;
 
 /**
- * The groups of modules that are bundled as one file each: the shared modules, and what the drawer and the form both
- * need. Without the second group, one of these two files would import the other, and a browser that once failed to load
- * a file cannot load a file that imports it.
+ * The groups of modules that are bundled as one file each: the shared modules, and the modules that both the drawer and
+ * the form need. Without the second group, one of these two files would import the other. A browser that once failed to
+ * load a file can never load a file that imports it.
  */
 const GROUPS = [
   { name: 'shared', test: SHARED, priority: 2 },
   { name: 'schema', test: /src\/console\/form\/form-schema/, priority: 1 },
 ];
 
-/**
- * Leaves out a validator that only the tests of the forms library need, although the library's main code imports it.
- */
+/** Leaves out a validator that only the forms library's tests need. The library's main code imports it. */
 const WITHOUT_TESTS: Plugin = {
   name: 'without-test-validator',
   enforce: 'pre',
@@ -89,7 +88,7 @@ const WITHOUT_TESTS: Plugin = {
   load: (id) => (id === '\0none' ? 'export default {};' : null),
 };
 
-/** Writes `index.html` and `assets/`, with relative addresses. Resolves with the sizes of the files, in bytes. */
+/** Writes `index.html` and `assets/`, with relative URLs. Resolves with the sizes of the files, in bytes. */
 export async function buildConsole(folder: string): Promise<readonly Built[]> {
   await build({
     configFile: false,
@@ -106,7 +105,7 @@ export async function buildConsole(folder: string): Promise<readonly Built[]> {
       emptyOutDir: true,
       target: 'es2022',
       sourcemap: false,
-      // All pages have one stylesheet, so that a page that is loaded later needs no request for styles.
+      // All pages share one stylesheet, so that a page that is loaded later needs no request for styles.
       cssCodeSplit: false,
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
@@ -125,7 +124,7 @@ export async function buildConsole(folder: string): Promise<readonly Built[]> {
   );
 }
 
-/** Returns the files that index.html names. The browser loads them before it can show a page. */
+/** Returns the files that index.html refers to, which the browser must load before it can show a page. */
 export async function firstLoad(folder: string): Promise<readonly string[]> {
   const html = await readFile(join(folder, 'index.html'), 'utf8');
   return [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map((match) => match[1] ?? '');

@@ -1,6 +1,6 @@
-// Writes the package `callboard-client` to dist-client/: the client libraries from dist/, with no part of the relay and
-// no dependencies. The packages that two of the libraries import are optional peers. `npm pack ./dist-client` makes the
-// tarball. Needs the files of `npm run build`, which runs this script as its last step.
+// Writes the package `callboard-client` to dist-client/: the client libraries from dist/, without any part of the relay
+// and without dependencies. The packages that two of the libraries import are optional peer dependencies. `npm pack
+// ./dist-client` creates the tarball. Runs as the last step of `npm run build` and needs that command's files.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { packedText } from './release/packed-links.ts';
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const FROM = at('dist');
 const TO = at('dist-client');
-/** The libraries: what each is for, and the packages that it may import. */
+/** The libraries: the purpose of each, and the packages that it may import. */
 const LIBRARIES = {
   runtime: { what: 'a client: advertises actions and runs commands' },
   caller: { what: 'invokes, awaits and cancels commands' },
@@ -25,12 +25,14 @@ const NAMES = Object.keys(LIBRARIES);
 /** Matches the specifier of a static import, a re-export or an imported type. */
 const IMPORT = /(?:\bfrom |\bimport |\bimport\()['"]([^'"]+)['"]/g;
 
-/** The only type that the declarations import from a package. The package gets its own copy of it. */
+/**
+ * The only type that the declarations import from another package. The published package has its own copy of the type.
+ */
 const TYPED_DOCUMENT = "import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';";
 const OWN_TYPED_DOCUMENT =
   'interface DocumentTypeDecoration<Data, Variables> {\n    __apiType?: (variables: Variables) => Data;\n}';
 
-/** Copies a file and all files that it imports. Throws for an import of a package that is not among `peers`. */
+/** Copies a file and all files that it imports. Throws if a file imports a package that is not in `peers`. */
 function copy(path, done, peers) {
   if (done.has(path)) return;
   done.add(path);
@@ -71,7 +73,7 @@ const manifest = {
   bugs,
   type: 'module',
   sideEffects: false,
-  // The libraries use Promise.withResolvers, the global WebSocket and iterator helpers.
+  // Node 22 is needed because the libraries use Promise.withResolvers, the global WebSocket and iterator helpers.
   engines: { node: '>=22' },
   exports: {
     '.': { types: './index.d.ts', default: './index.js' },
@@ -81,7 +83,8 @@ const manifest = {
   peerDependencies: { 'graphql-sse': '>=2.6 <3', react: relay.peerDependencies.react },
   peerDependenciesMeta: { 'graphql-sse': { optional: true }, react: { optional: true } },
 };
-// The root says what there is. It exports no library, because each page and program loads only what it uses.
+// The package's root only documents the libraries. It exports none, because each page or program loads only the one
+// that it uses.
 const entryPoints = Object.fromEntries(NAMES.map((name) => [`callboard-client/${name}`, LIBRARIES[name].what]));
 const about = `/**
  * The entry points of this package, and what each is for. Import from them, not from here, as in

@@ -1,7 +1,7 @@
 /**
- * Counts the sources: `node scripts/count-source.ts [folder]`, where the folder is a checkout (this one). It prints the
- * number and length of hand-written files in src and demo, and how they import each other. To compare with an earlier
- * state, run it on a worktree of that state.
+ * Prints the number and length of the hand-written source files in src and demo, and how they import each other: `node
+ * scripts/count-source.ts [folder]`. The folder is a checkout, by default this one. To compare with an earlier state,
+ * run it on a worktree of that state.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
@@ -46,7 +46,10 @@ const counts: Readonly<Record<string, string | number>> = {
 };
 for (const [name, count] of Object.entries(counts)) process.stdout.write(`${String(count).padStart(7)}  ${name}\n`);
 
-/** Returns the number of files on the longest way along imports. A file that is on the way already is not entered. */
+/**
+ * Returns the number of files on the longest path along imports. A file that is already on the path is not entered
+ * again.
+ */
 function longestChain(files: readonly SourceFile[]): number {
   const own = new Map(files.map((file) => [file.path, file.own]));
   const known = new Map<string, number>();

@@ -1,6 +1,7 @@
 /**
- * `npm run examples [-- names]`: packs both packages, installs them in a copy of each example outside the repository, and
- * runs its tests there. `--tarballs <folder>` takes packed ones. Ends with 1 if an example fails.
+ * `npm run examples [-- names]` packs both packages, installs them in a copy of each example outside the repository,
+ * and runs the example's tests there. `--tarballs <folder>` uses packages that were packed before. Exits with 1 if an
+ * example fails.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,14 +29,14 @@ function run(cwd: string, ...[program = '', ...args]: readonly string[]): boolea
   return spawnSync(program, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
 }
 
-/** Packs both packages and returns the folder of the tarballs. */
+/** Packs both packages and returns the folder with the tarballs. */
 function pack(folder: string): string {
   for (const packed of ['.', './dist-client'])
     if (!run(ROOT, 'npm', 'pack', packed, '--silent', '--pack-destination', folder)) process.exit(1);
   return folder;
 }
 
-/** Returns the dependencies with the tarballs in place of our packages. */
+/** Returns the dependencies, in which the tarballs replace the project's own packages. */
 function withTarballs(dependencies: Manifest['dependencies'] = {}, tarballs: string): Record<string, string> {
   const { version = '' } = readManifest(ROOT);
   const entries = Object.entries(dependencies);
@@ -47,7 +48,7 @@ function withTarballs(dependencies: Manifest['dependencies'] = {}, tarballs: str
   );
 }
 
-/** Installs and tests a copy of the example. */
+/** Installs a copy of the example and runs its tests. */
 function tryExample(name: string, tarballs: string, top: string): boolean {
   const folder = join(top, name);
   cpSync(join(EXAMPLES, name), folder, {

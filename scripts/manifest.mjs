@@ -1,6 +1,7 @@
-// Runs around `npm pack` in the folder that is packed. `publish` removes from package.json what only a checkout needs
-// (npm warns a user of the package about a `prepare` script, and its commands need files that are not published), and
-// rewrites the links of the packed pages. `restore` puts the files back.
+// Changes files of the packed folder before `npm pack`, and restores them afterwards. `publish` removes everything from
+// package.json that only a checkout needs: npm warns users of the package about a `prepare` script, and the scripts
+// need files that are not published. It also rewrites the links in packed pages. `restore` puts the original files
+// back.
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { packedText } from './release/packed-links.ts';
@@ -9,7 +10,7 @@ const MANIFEST = 'package.json';
 const KEPT = '.cache/unpacked';
 const ONLY_CHECKOUT = ['scripts', 'devDependencies', 'overrides', 'allowScripts'];
 
-/** Keeps the file as it is, until `restore`, and writes another text in its place. */
+/** Stores a copy of the file for `restore`, and writes another text in its place. */
 function replace(path, text) {
   mkdirSync(dirname(join(KEPT, path)), { recursive: true });
   copyFileSync(path, join(KEPT, path));

@@ -1,11 +1,11 @@
-// Builds the package after an install, so that programs in a fresh checkout can import `callboard/runtime` and its
-// relay can serve the browser clients. Plain JavaScript, because it may run on any Node. Skips the build without
-// development packages; a published package already contains it.
+// Builds the package after an install, so that programs in a fresh checkout can import `callboard/runtime`, and the
+// relay can serve the browser clients. It is plain JavaScript, because it may run on any version of Node. It skips the
+// build if development packages are missing, because a published package is already built.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// npm itself says nothing about a Node that is too old (see .npmrc).
+// npm itself does not report a Node that is too old (see .npmrc).
 const installer = /node\/v(\d+)[\d.]*/.exec(process.env['npm_config_user_agent'] ?? '');
 if (installer && Number(installer[1]) < 24) {
   process.stdout.write(

@@ -1,11 +1,11 @@
-/** Starts relays for benchmarks, and gives benchmarks the credentials, tokens and requests to use them. */
+/** Starts relays for benchmarks, and provides credentials, tokens and requests for using them. */
 import { signToken } from '../../src/http/tokens.ts';
 import { startChild, type Child } from './processes.ts';
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-benchmark';
 const SECRET = 'a secret of the benchmark, long enough for HS256';
 
-/** The settings of a relay that knows these credentials, as variables of its environment. */
+/** Settings that give a relay these credentials, as environment variables. */
 export const RELAY_ENV = { CALLBOARD_ADMIN_TOKEN: ADMIN_TOKEN, CALLBOARD_SECRET: SECRET } as const;
 
 export type Relay = Child & { readonly url: string; readonly link: string };
@@ -33,7 +33,7 @@ export function userToken(user: string, ...scopes: string[]): Promise<string> {
   return signToken({ secret: SECRET, user, scopes, ttlSeconds: 24 * 3600, now: Date.now() });
 }
 
-/** Requests JSON and throws unless the answer is successful. */
+/** Sends a request and returns the JSON of the answer. Throws unless the answer is successful. */
 export async function askJson(url: string, { token, method = 'GET', body }: JsonRequest): Promise<unknown> {
   const response = await fetch(url, {
     method,

@@ -7,18 +7,18 @@ import { pathToFileURL } from 'node:url';
 /** The requests that a process answers, by name. Arguments and answers are JSON. */
 export type Acts = Readonly<Record<string, (given: unknown) => unknown>>;
 
-/** The function `start` that each module under `servers/` or `loads/` exports. */
+/** The type of the function `start` that each module in `servers/` and `loads/` exports. */
 export type Start = (options: unknown) => Promise<Started>;
 
 export type Started = {
-  /** The port that the process listens on, if any. */
+  /** The port on which the process listens, if it does. */
   readonly port?: number;
-  /** A remark about this run for the report, such as the version of a peer. */
+  /** A remark for the report, such as the version of a peer. */
   readonly note?: string;
   readonly acts?: Acts;
 };
 
-type Asked = { readonly id: number; readonly act: string; readonly given: unknown };
+type RequestMessage = { readonly id: number; readonly act: string; readonly given: unknown };
 
 const OWN: Acts = {
   /** Returns the CPU time, user and system, since the process started, in microseconds. */
@@ -26,7 +26,7 @@ const OWN: Acts = {
     const { user, system } = process.cpuUsage();
     return user + system;
   },
-  /** Returns the part of `cpu` that the system spent for the process. */
+  /** Returns the part of `cpu` that was spent in the kernel (system time). */
   system: () => process.cpuUsage().system,
   /** Returns the memory in bytes, after garbage collection if the process was started with `--expose-gc`. */
   async memory() {
@@ -47,7 +47,7 @@ async function run(file: string): Promise<void> {
     acts = { ...OWN, ...own };
     return said;
   };
-  const answer = async ({ id, act, given }: Asked): Promise<void> => {
+  const answer = async ({ id, act, given }: RequestMessage): Promise<void> => {
     try {
       const does = act === 'start' ? begin : acts[act];
       if (!does) throw new Error(`There is no act "${act}".`);
@@ -56,8 +56,8 @@ async function run(file: string): Promise<void> {
       process.send?.({ id, error: error instanceof Error ? error.message : String(error) });
     }
   };
-  process.on('message', (asked: Asked) => void answer(asked));
-  // The parent process is gone, so nothing else would end this one.
+  process.on('message', (asked: RequestMessage) => void answer(asked));
+  // Without the parent process, nothing else would end this process.
   process.on('disconnect', () => process.exit());
 }
 

@@ -1,19 +1,19 @@
 /**
- * Makes calls with a fixed number in flight, and measures how long they take. The caller of `drive` provides the
- * function that makes one call.
+ * Makes calls with a fixed number of calls in flight, and measures how long they take. The caller of `drive` provides
+ * the function that makes one call.
  */
 import { z } from 'zod';
 import { quantile } from './numbers.ts';
 
-/** The options of a drive. `count`: the maximum number of calls to begin; by default as many as the time allows. */
+/** The options of `drive`. `count`: the maximum number of calls; by default as many as fit into the time. */
 export const DRIVE = z.object({ inFlight: z.number(), ms: z.number(), count: z.number().default(Infinity) });
 
-/** The number of latencies that are kept: the newest ones. The percentiles are computed from them. */
+/** The maximum number of latencies that are kept (the newest ones) for computing percentiles. */
 const LATENCIES = 1_000_000;
 
 /**
- * Keeps this many calls in flight for this long, or until `count` were made. Counts the calls that returned, including
- * those that return after the time.
+ * Keeps this many calls in flight for this long, or until `count` calls were made. Counts all calls that returned,
+ * including those that returned after the time.
  */
 export async function drive(call: () => Promise<unknown>, { inFlight, ms, count: most }: z.infer<typeof DRIVE>) {
   const latencies = new Float64Array(LATENCIES);

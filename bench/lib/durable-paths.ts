@@ -42,8 +42,8 @@ async function handmade(stack: AsyncDisposableStack, mode: 'naive' | 'auto'): Pr
 }
 
 /**
- * Starts the path without a relay: caller and worker meet in Redis. The worker runs as many jobs at once as there are
- * calls in flight.
+ * Starts a path without a relay, in which caller and worker exchange jobs through Redis. The worker runs as many jobs
+ * at once as calls are in flight.
  */
 async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
   const redis = stack.use(await openRedis([...EVERYSEC, '--maxmemory-policy', 'noeviction']));
@@ -58,14 +58,14 @@ async function bullmq(stack: AsyncDisposableStack): Promise<RpcPath> {
   };
 }
 
-/** Returns the CPU of several processes as one; NaN for none. */
+/** Combines the CPU time of several processes; NaN if there are none. */
 function together(children: readonly Child[]): Measured {
   const sum = async (of: (child: Child) => Promise<number>): Promise<number> =>
     children.length === 0 ? NaN : (await Promise.all(children.map(of))).reduce((total, each) => total + each);
   return { cpu: () => sum((child) => child.cpu()), system: () => sum((child) => child.system()) };
 }
 
-/** Returns the path with measurements that include what its Redis used for each call. */
+/** Returns the path with additional measurements: what its Redis used for each call. */
 function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
   return {
     async drive(load) {
@@ -83,9 +83,9 @@ function withRedis(redis: BenchRedis, path: RpcPath): RpcPath {
   };
 }
 
-// Callers that use links. Their clients are few or many, on the caller's relay or on another one.
+// Paths whose callers use links. The clients are few or many, and on the caller's relay or on another one.
 
-/** The numbers of calls in flight that are measured. Each has a table of its own. */
+/** The numbers of calls in flight that are measured, each in its own table. */
 export const LEVELS: readonly number[] = [1, 8, 64, 256];
 
 export const LINKS = {
@@ -120,8 +120,7 @@ export const LINK_CONTENDERS: readonly RpcContender[] = [
 type Place = {
   readonly clients: number;
   /**
-   * The position of the caller. `near`: the caller and its clients have links to the same relay. `far`: they have links
-   * to two relays.
+   * Where the caller's link is. `near`: at the same relay as the links of the called clients. `far`: at another relay.
    */
   readonly way: 'near' | 'far';
   readonly ownIds?: boolean;
@@ -155,7 +154,10 @@ async function directLinks(stack: AsyncDisposableStack, settings: Readonly<Recor
   );
 }
 
-/** `relays`: how many own partitions; the first one owns the user's. `caller`, `clients`: the relays of their links. */
+/**
+ * `relays`: the number of relays that own partitions; the first one owns the called user's partition. `caller`,
+ * `clients`: the indexes of the relays to which the caller and the clients have links.
+ */
 type OwnedPlace = { readonly relays: number; readonly caller: number; readonly clients: number };
 
 function owned(name: string, { relays, caller, clients }: OwnedPlace): RpcContender {

@@ -5,11 +5,11 @@ import { startChild, type Child } from './processes.ts';
 import type { RowKind } from './report.ts';
 import { eventSourceStream, graphqlStream, openSite, streamRequest, type Viewer } from './site.ts';
 
-/** A running server, and what the load needs to open streams on it and to publish events. */
+/** A running server, with what the load needs to open streams and to publish events. */
 export type FanServer = {
   readonly child: Child;
   readonly requests: readonly string[];
-  /** The bytes, in hex, that the reader sends on each stream after its first data has arrived. */
+  /** The bytes, in hex, that the reader sends on each stream after the stream's first data has arrived. */
   readonly answer: string;
   readonly endpoint: {
     readonly port: number;
@@ -39,7 +39,7 @@ export const FAN = {
 const PLAIN = 'GET /sse HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n\r\n';
 export const UPGRADE =
   'GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: bench\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
-/** The packet of Socket.IO that joins the default namespace, as a masked WebSocket frame in hex. */
+/** The packet with which a client of Socket.IO joins the default namespace, as a masked WebSocket frame in hex. */
 export const JOIN = '8182000000003430';
 
 export const FAN_CONTENDERS: readonly FanContender[] = [
@@ -75,8 +75,8 @@ function peer(kind: RowKind, name: string, { module, request, mode = '', answer 
 }
 
 /**
- * Returns a contender that is a relay. Each viewer has a session and a token of its own. `POST /ingest` receives the
- * events.
+ * Returns a contender that is a relay. Each viewer has its own session and token. Events are published to `POST
+ * /ingest`.
  */
 function relay(name: string, requestOf: (viewer: Viewer) => string): FanContender {
   return {

@@ -1,4 +1,4 @@
-/** Writes the results of each suite into docs/measurements.md, between two markers. */
+/** Writes the results of a suite into docs/measurements.md, between two markers. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { format } from 'prettier';
@@ -12,8 +12,8 @@ export function machine(): string {
 }
 
 /**
- * Replaces the text between a suite's markers in docs/measurements.md. `how` says how the medians were taken. Throws if
- * the page has no such markers.
+ * Replaces the text between a suite's markers in docs/measurements.md. `how`: a sentence about how the medians were
+ * taken. Throws if the page does not have the markers.
  */
 export async function writeSection(suite: string, { how, text }: { how: string; text: string }): Promise<void> {
   const [begin, end] = [`<!-- ${suite}: begin, written by --write -->`, `<!-- ${suite}: end -->`];

@@ -1,10 +1,10 @@
 /** Finds the ends of HTTP/1.1 responses in the bytes of one connection. */
 
-/** The bytes that end the head of a response, and also a chunked body. */
+/** The bytes that end the head of a response, and those that end a chunked body. */
 const END = Buffer.from('\r\n\r\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
-/** Reads the first `length` bytes of `buffer`, which the caller may reuse afterwards. */
+/** Reads the first `length` bytes of `buffer`, which the caller may overwrite afterwards. */
 type AnswerReader = (buffer: Uint8Array, length: number) => void;
 
 /**
@@ -12,12 +12,12 @@ type AnswerReader = (buffer: Uint8Array, length: number) => void;
  * (chunked encoding included).
  */
 export function createAnswerReader(onAnswer: (bytes: number, status: number) => void): AnswerReader {
-  /** The part of a head that has arrived so far; null while a body is read. */
+  /** The received part of a head; null while a body is being read. */
   let head: Buffer | null = Buffer.alloc(0);
   let left = 0;
   let size = 0;
   let status = 0;
-  /** The last bytes of a chunked body; null if the body's length is known. */
+  /** The last received bytes of a chunked body; null if the length of the body is known. */
   let tail: Buffer | null = null;
   const ended = (): void => {
     head = Buffer.alloc(0);
@@ -42,7 +42,7 @@ export function createAnswerReader(onAnswer: (bytes: number, status: number) => 
     const all = head.length === 0 ? bytes : Buffer.concat([head, bytes]);
     const at = all.indexOf(END);
     if (at < 0) {
-      // The caller will reuse the buffer, so the bytes are copied.
+      // Copied, because the caller will overwrite the buffer.
       head = Buffer.from(all);
       return;
     }

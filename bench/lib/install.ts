@@ -1,9 +1,9 @@
-/** Installs the npm packages of the peers that the relay is measured against. */
+/** Installs the npm packages of the peers, which are the products that the relay is compared with. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Installs the peers if they are missing. Throws if it cannot. */
+/** Installs the peers if they are missing. Throws if that fails. */
 export function installPeers(say: (text: string) => void): void {
   const folder = fileURLToPath(new URL('..', import.meta.url));
   if (existsSync(new URL('../node_modules/.package-lock.json', import.meta.url))) return;

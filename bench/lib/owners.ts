@@ -1,19 +1,24 @@
-/** Finds a user of a relay that owns partitions, so that a benchmark knows at which relay its calls are decided. */
+/** Finds users whose partitions a relay owns, so that a benchmark knows which relay decides their calls. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { readFence } from '../../src/backends/owned/fence.ts';
 import { createPlacement } from '../../src/backends/owned/placement.ts';
 
-/** The time that partitions may take to come to rest after the last relay has started. */
+/**
+ * How often the owners of partitions are read until they are stable, and the time between two reads, in milliseconds.
+ */
 const SETTLE_TRIES = 300;
 const TRY_MS = 100;
-/** A move of a partition is a second or less from the next one. */
+/**
+ * How many reads without a change count as stable. Moves of partitions are at most a second apart, and this number of
+ * reads takes three seconds.
+ */
 const QUIET_TRIES = 30;
 const CANDIDATES = 1000;
 
 /**
- * Waits until no partition has moved for three seconds, and returns a user whose partition the first relay owns.
- * `relays`: the ids of all relays. Throws if partitions still move after 30 seconds.
+ * Returns a user whose partition the first relay owns, after no partition has moved for three seconds. `relays`: the
+ * ids of all relays. Throws if partitions still move after 30 seconds.
  */
 export async function userOwnedBy(redisUrl: string, relays: readonly string[]): Promise<string> {
   const [user = ''] = usersOwnedBy(await partitionsAtRest(redisUrl, relays.length), relays[0] ?? '', 1);
@@ -21,8 +26,8 @@ export async function userOwnedBy(redisUrl: string, relays: readonly string[]): 
 }
 
 /**
- * Waits until this number of relays own partitions and none has moved for three seconds. Returns the process that owns
- * each partition. Throws if partitions still move after 30 seconds.
+ * Returns the process that owns each partition, after this number of relays own partitions and no partition has moved
+ * for three seconds. Throws if partitions still move after 30 seconds.
  */
 export async function partitionsAtRest(redisUrl: string, relays: number): Promise<ReadonlyMap<number, string>> {
   const redis = new Redis(redisUrl);
@@ -42,7 +47,7 @@ export async function partitionsAtRest(redisUrl: string, relays: number): Promis
   }
 }
 
-/** Returns the process that owns each partition. */
+/** Reads which process owns each partition now. */
 async function ownersOf(redis: Redis): Promise<ReadonlyMap<number, string>> {
   const keys = (await redis.keys('*:fence:*')).toSorted();
   const texts = keys.length === 0 ? [] : await redis.mget(keys);
@@ -51,9 +56,9 @@ async function ownersOf(redis: Redis): Promise<ReadonlyMap<number, string>> {
   );
 }
 
-/** Returns users that a relay owns, each in a partition of its own. Throws if there are not as many. */
+/** Returns users whose partitions a relay owns, each in a different partition. Throws if there are not as many. */
 export function usersOwnedBy(owners: ReadonlyMap<number, string>, relay: string, count: number): readonly string[] {
-  // One partition has no users: it has the chain of the audit.
+  // One partition has no users, because it has the audit chain.
   const placement = createPlacement(owners.size - 1, (userId) => userId);
   const users = new Map<number, string>();
   for (let i = 0; i < CANDIDATES && users.size < count; i++) {

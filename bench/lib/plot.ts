@@ -1,9 +1,8 @@
-/** Draws curves as a self-contained SVG that is readable on light and on dark backgrounds. */
+/** Draws curves as a self-contained SVG that is readable on light and dark backgrounds. */
 
 /**
- * One curve of a plot. Points whose value is not finite are left out. `dashed` draws a dashed line, for curves of
- * another kind. `ink` is the index of the curve's colour and mark; by default it is the index of the curve among the
- * lines.
+ * One curve of a plot. Points with a value that is not finite are left out. `dashed`: whether the line is dashed.
+ * `ink`: the index of the curve's colour and mark; by default the index of the curve itself.
  */
 type PlotLine = {
   readonly name: string;
@@ -16,7 +15,7 @@ export type Plot = {
   readonly title: string;
   readonly xLabel: string;
   readonly yLabel: string;
-  /** The kind of the x axis. `places` shows exactly the given x values, evenly spaced. */
+  /** The kind of the x axis. `log`: logarithmic. `places`: exactly the given x values, evenly spaced. */
   readonly xKind: 'log' | 'places';
   readonly yKind: 'log' | 'linear';
   readonly lines: readonly PlotLine[];
@@ -27,7 +26,7 @@ const WIDTH = 720;
 const [LEFT, RIGHT, BOTTOM, TOP] = [76, 36, 56, 44];
 const [INNER_HEIGHT, LEGEND_ROW, LEGEND_COLUMNS] = [260, 20, 2];
 
-/** The colours of the curves, which colour-blind readers can distinguish. Each colour has a mark of its own. */
+/** The colours of the curves, which colour-blind readers can distinguish. Each colour also has its own mark. */
 const INKS = [
   { light: '#0067a6', dark: '#5ab4f0' },
   { light: '#c24e00', dark: '#ff9d57' },
@@ -159,7 +158,7 @@ function escaped(content: string): string {
   return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-// Computes the axes of a plot: where a value is drawn, and which values have labels.
+// Computes the axes of a plot: the positions of values, and the values with labels.
 
 /** One axis of a plot: the position of a value, and the values with labels. */
 export type Scale = {
@@ -169,13 +168,14 @@ export type Scale = {
 };
 
 const STEPS = [1, 2, 5] as const;
-/** The number of decades up to which an axis also has labels between its decades. */
+/** The maximum number of decades with which an axis also has labels within the decades. */
 const FEW_DECADES = 2;
-/** The maximum number of steps into which a linear axis is divided. */
+/** The maximum number of steps of a linear axis. */
 const LINEAR_TICKS = 5;
 
 /**
- * Returns an axis from the step at or below the smallest value to the step at or above the largest. Values are above 0.
+ * Returns a logarithmic axis, from the step at or below the smallest value to the step at or above the largest. All
+ * values must be above 0.
  */
 export function logScale(values: readonly number[]): Scale {
   const low = stepBelow(Math.min(...values));
@@ -190,7 +190,7 @@ export function logScale(values: readonly number[]): Scale {
   return { ticks: ticks.filter(within), at: (value) => (Math.log10(value) - from) / (to - from) };
 }
 
-/** Returns an axis from 0 to a round number at or above the largest value. */
+/** Returns a linear axis from 0 to a round number at or above the largest value. */
 export function linearScale(values: readonly number[]): Scale {
   const greatest = Math.max(...values, Number.MIN_VALUE);
   const size = 10 ** Math.floor(Math.log10(greatest / LINEAR_TICKS));
@@ -200,7 +200,7 @@ export function linearScale(values: readonly number[]): Scale {
   return { ticks, at: (value) => value / (count * step) };
 }
 
-/** Returns an axis with exactly these values, evenly spaced: for a few sizes that are not decades. */
+/** Returns an axis with exactly these values, evenly spaced. Used for a few sizes that are not powers of ten. */
 function placesScale(values: readonly number[]): Scale {
   const places = [...new Set(values)].sort((a, b) => a - b);
   return { ticks: places, at: (value) => (places.indexOf(value) + 0.5) / places.length };

@@ -2,7 +2,7 @@
 import { shown } from './numbers.ts';
 import { isMet, type Goal, type Report, type Row, type Table } from './report.ts';
 
-/** Returns a report as Markdown that is also readable on a terminal. */
+/** Returns a report as Markdown that is readable on a terminal too. */
 export function printed({ suite, tables, goals, notes }: Report): string {
   const parts = [
     `## ${suite}`,
@@ -26,8 +26,8 @@ function rowsOf({ columns, rows }: Table): string[][] {
 }
 
 /**
- * Returns a table with the relay's values as multiples of the values of each limit and each peer. It compares the
- * column `by`. Empty if there is nothing to compare.
+ * Returns a table with the relay's values as multiples of those of each limit and each peer, for the column `by`. Empty
+ * if there is nothing to compare.
  */
 function comparison({ by, rows, columns }: Table): string {
   const others = rows.filter(({ kind, values }) => kind !== 'own' && values);

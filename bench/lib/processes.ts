@@ -1,4 +1,7 @@
-/** Starts the processes of a benchmark and sends them requests over IPC. Each server and each load is one process. */
+/**
+ * Starts the processes of a benchmark and sends them requests over IPC. Each server and each load is a separate
+ * process.
+ */
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -8,17 +11,20 @@ export type Memory = { readonly rss: number; readonly heap: number; readonly ext
 /** A process that runs a module of `servers/` or `loads/`. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** The port that the process listens on; 0 if it does not listen. */
+  /** The port on which the process listens; 0 if it does not listen. */
   readonly port: number;
   readonly note: string;
   /**
-   * Sends a request and resolves with its answer. Rejects with the error of the request, when it takes too long, or
-   * when the process ends first.
+   * Sends a request and resolves with its answer. Rejects with the request's error, if the answer takes too long, or if
+   * the process ends first.
    */
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>): Promise<T>;
-  /** Returns the CPU time, user and system, since the process started, by its own accounting. Microseconds. */
+  /**
+   * Returns the CPU time (user and system) since the process started, as the process itself accounts it, in
+   * microseconds.
+   */
   cpu(): Promise<number>;
-  /** Returns the part of `cpu` that the system spent for the process. Waking a process that sleeps is part of it. */
+  /** Returns the part of `cpu` that was spent in the kernel. This includes waking a sleeping process. */
   system(): Promise<number>;
   memory(): Promise<Memory>;
 }
@@ -26,7 +32,7 @@ export interface Child extends AsyncDisposable {
 /** A process whose CPU time is measured. */
 export type Measured = Pick<Child, 'cpu' | 'system'>;
 
-/** Measures the CPU time for each of the `count` operations of `work`, in microseconds: all of it, and the system's. */
+/** Returns the CPU time per operation of `work`, in microseconds: the whole time and the system's part. */
 export async function costOf<T extends { readonly count: number }>(server: Measured, work: () => Promise<T>) {
   const before = { cpu: await server.cpu(), system: await server.system() };
   const done = await work();
@@ -35,7 +41,7 @@ export async function costOf<T extends { readonly count: number }>(server: Measu
 }
 
 export type ChildOptions = {
-  /** The options that the module's `start` receives. */
+  /** The options that are passed to the module's `start`. */
   readonly options?: unknown;
   readonly execArgv?: readonly string[];
 };
@@ -43,19 +49,19 @@ export type ChildOptions = {
 const ENTRY = fileURLToPath(new URL('child.ts', import.meta.url));
 const SAID = z.object({ port: z.number().default(0), note: z.string().default('') });
 const MEMORY = z.object({ rss: z.number(), heap: z.number(), external: z.number() });
-/** The form of an answer: the result of a request, or its error. */
+/** The form of a message from the process: the result or the error of a request. */
 const ANSWER = z.object({ id: z.number(), answer: z.unknown().optional(), error: z.string().optional() });
-/** The time within which a process must say that it is ready, in milliseconds. */
+/** The timeout for the start of a process, in milliseconds. */
 const START_MS = 60_000;
 /**
- * The time within which a process must answer a request, in milliseconds. It is longer than any request takes, so that
- * a process that hangs fails its row and not the whole run.
+ * The timeout for an answer, in milliseconds. It is longer than any request takes. A process that hangs then fails only
+ * its row instead of the whole run.
  */
 const ANSWER_MS = 90_000;
 
 /**
- * Starts `module` (a path relative to `bench/`) in its own process, and resolves when the process is ready. Its
- * standard output is dropped.
+ * Starts `module` (a path relative to `bench/`) in its own process, and resolves when it is ready. Its standard output
+ * is ignored.
  */
 export async function startChild(module: string, { options, execArgv = [] }: ChildOptions = {}): Promise<Child> {
   const file = fileURLToPath(new URL(`../${module}`, import.meta.url));

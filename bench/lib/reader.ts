@@ -1,6 +1,6 @@
 /**
- * Starts the program that reads event streams: the one in C if a compiler is available, otherwise the one for Node. The
- * program in C is preferred because the reader must not be slower than the server.
+ * Starts the program that reads event streams: the C program if a compiler is available, otherwise the Node program.
+ * The C program is preferred, because the reader must not be slower than the server.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,33 +12,33 @@ import { fileURLToPath } from 'node:url';
 export type ReaderOptions = {
   readonly port: number;
   readonly streams: number;
-  /** The raw requests, which the streams use in turn. */
+  /** The raw requests, which are assigned to the streams in turn. */
   readonly requests: readonly string[];
-  /** The bytes, in hex, that are sent after the first data of a stream; empty: none. */
+  /** The bytes, in hex, that are sent after a stream's first data; empty if none are sent. */
   readonly answer: string;
-  /** The character that occurs once in each event and nowhere else. */
+  /** The character that occurs exactly once in each event and nowhere else. */
   readonly marker: string;
 };
 
-/** A running reader, which counts what its open streams have received. */
+/** A running reader, which counts the events that its streams have received. */
 export interface Reader extends AsyncDisposable {
   readonly events: number;
   readonly bytes: number;
   readonly gone: number;
-  /** Resolves when this many events have arrived. Rejects when nothing arrives for `STALL_MS` before that. */
+  /** Resolves when this many events have arrived. Rejects if nothing arrives for STALL_MS before that. */
   until(events: number): Promise<void>;
-  /** Resolves when nothing has arrived for `QUIET_MS`. */
+  /** Resolves when nothing has arrived for QUIET_MS. */
   quiet(): Promise<void>;
 }
 
-/** The time without any event after which the streams have stalled and the measurement fails, in milliseconds. */
+/** The time without any event after which the measurement fails, in milliseconds. */
 const STALL_MS = 8_000;
-/** The time without data after which streams count as quiet, in milliseconds. */
+/** The time without data after which the streams count as quiet, in milliseconds. */
 const QUIET_MS = 120;
-/** The time within which every stream must have received its first event, in milliseconds. */
+/** The timeout for every stream to receive its first data, in milliseconds. */
 const OPEN_MS = 60_000;
 
-/** Returns the command that runs the reader, and whether it is the C program. */
+/** Returns the command that runs the reader. `native`: whether it is the C program. */
 export function readerCommand(): { readonly command: readonly string[]; readonly native: boolean } {
   const source = fileURLToPath(new URL('../loads/reader.c', import.meta.url));
   const folder = fileURLToPath(new URL('../.cache/', import.meta.url));
@@ -49,7 +49,7 @@ export function readerCommand(): { readonly command: readonly string[]; readonly
   return { command: [process.execPath, fileURLToPath(new URL('../loads/reader.ts', import.meta.url))], native: false };
 }
 
-/** Opens the streams and resolves when every one has received data. */
+/** Opens the streams and resolves when all of them have received data. */
 export async function openReader(command: readonly string[], options: ReaderOptions): Promise<Reader> {
   const { port, streams, requests, answer, marker } = options;
   const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));

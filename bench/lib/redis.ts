@@ -2,27 +2,27 @@
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from '../../test/kit/redis.ts';
 
-/** A Redis for one benchmark, which logs each write and syncs once a second. */
+/** A Redis for one benchmark. It logs each write, and syncs the log once a second. */
 export type BenchRedis = AsyncDisposable & {
   readonly url: string;
   readonly port: number;
-  /** Returns the CPU time of Redis, user and system, since it started, by its own accounting. Microseconds. */
+  /** Returns the CPU time (user and system) of Redis since it started, as Redis itself accounts it, in microseconds. */
   cpu(): Promise<number>;
-  /** Returns the resource use of Redis since it started, by its own accounting. */
+  /** Returns the resource usage of Redis since it started, as Redis itself accounts it. */
   usage(): Promise<RedisUsage>;
 };
 
 export type RedisUsage = {
-  /** The CPU time, user and system, in microseconds. */
+  /** The CPU time (user and system), in microseconds. */
   readonly cpu: number;
   /**
-   * The number of commands that Redis ran, including those inside scripts and functions. The calls of scripts and INFO
+   * The number of commands that Redis ran, including those inside scripts and functions. Calls of scripts, and INFO,
    * are not counted.
    */
   readonly commands: number;
-  /** The number of messages that were published, also by scripts. */
+  /** The number of published messages, including those published by scripts. */
   readonly published: number;
-  /** What Redis received and sent, in bytes. */
+  /** The bytes that Redis received and sent. */
   readonly traffic: number;
   /** The size of the append-only log, in bytes. */
   readonly log: number;
@@ -31,8 +31,8 @@ export type RedisUsage = {
 };
 
 /**
- * The arguments of a Redis that syncs its log once a second. The log is never rewritten, so its growth is the amount
- * that was written.
+ * The arguments of a Redis that syncs its log once a second. The log is never rewritten, so its growth equals the
+ * amount written.
  */
 export const EVERYSEC = [
   ...['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'],
@@ -40,8 +40,7 @@ export const EVERYSEC = [
 ] as const;
 
 /**
- * Matches the commands that are not counted: those that only run other commands, and those that the benchmark itself
- * sends.
+ * Matches commands that are not counted: those that only run other commands, and those that the benchmark itself sends.
  */
 const NOT_COUNTED = /^(eval|evalsha|fcall|info|config|hello|client)\b/;
 

@@ -1,4 +1,4 @@
-/** Defines the types of a benchmark's results: tables, goals and notes. Computes and prints nothing by itself. */
+/** Defines the types of a benchmark's results (tables, goals and notes), and functions that read values from them. */
 import type { Sample } from './numbers.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { Sample } from './numbers.ts';
  */
 export type RowKind = 'limit' | 'peer' | 'own';
 
-/** One row of a table. `values` are by column. They are null if the row could not run, and `note` then says why. */
+/** A row of a table, with its values by column. `values` is null if the row could not run; `note` then states why. */
 export type Row = {
   readonly name: string;
   readonly kind: RowKind;
@@ -15,7 +15,7 @@ export type Row = {
   readonly note: string;
 };
 
-/** One column of a table. Smaller values are better, unless `more` is set. */
+/** A column of a table. Smaller values are better, unless `more` is true. */
 export type Column = { readonly key: string; readonly label: string; readonly more?: boolean };
 
 export type Table = {
@@ -26,7 +26,7 @@ export type Table = {
   readonly by: string;
 };
 
-/** A goal of the design and the measured value. `measured` is null if a row that the goal compares could not run. */
+/** A goal and the measured value. `measured` is null if a row that the goal compares could not run. */
 export type Goal = {
   readonly text: string;
   readonly measured: number | null;
@@ -39,7 +39,7 @@ export type Report = {
   readonly suite: string;
   readonly tables: readonly Table[];
   readonly goals: readonly Goal[];
-  /** The sentences that a reader needs to understand the table. */
+  /** Sentences that a reader needs in order to understand the table. */
   readonly notes: readonly string[];
 };
 
@@ -48,7 +48,7 @@ export function isMet({ measured, at, bound }: Goal): boolean | null {
   return at === 'most' ? measured <= bound : measured >= bound;
 }
 
-/** Returns the value of a row; null if it is missing or could not run. */
+/** Returns the value of a row; null if the value is missing or the row could not run. */
 export function valueOf({ rows }: Table, name: string, column: string): number | null {
   return rows.find((row) => row.name === name)?.values?.[column] ?? null;
 }

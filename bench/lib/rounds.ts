@@ -1,41 +1,48 @@
-/** Measures the contenders in turn, round by round, so that other load on the machine affects all of them alike. */
+/**
+ * Measures the contenders of a comparison in turn, round by round, so that other load on the machine affects all of
+ * them equally.
+ */
 import { medians, type Sample } from './numbers.ts';
 import type { Row, RowKind } from './report.ts';
 
-/** How long a load runs: until this many milliseconds are over, or until it has made `count` requests or calls. */
+/**
+ * How long a load runs: until this many milliseconds have passed or, if given, until it has made `count` requests or
+ * calls.
+ */
 export type Length = { readonly ms: number; readonly count?: number };
 
 /** The number of rounds, and the lengths of the warm-up and of the measurement in each round. */
 type Pace = {
   readonly rounds: number;
   /**
-   * The warm-up of a load of requests or calls. It ends by their number, because V8 compiles what runs often, and a slow
-   * server would still compile when a time is over. The time is for servers that would take minutes.
+   * The warm-up of a load of requests or calls. It ends after a number of requests, because V8 compiles code that runs
+   * often: after a fixed time, a slow server would still be compiling. The time limit is for servers that would take
+   * minutes.
    */
   readonly warm: Length;
-  /** The warm-up of any other load. */
+  /** The warm-up of any other load, in milliseconds. */
   readonly warmMs: number;
   readonly timedMs: number;
 };
 
 /** The pace of a full run: three rounds, each with its own warm-up. */
 export const PACE: Pace = { rounds: 3, warm: { count: 30_000, ms: 15_000 }, warmMs: 4000, timedMs: 1200 };
-/** The pace of `--quick`, which only shows that each benchmark runs. */
+/** The pace of `--quick`, which only checks that each benchmark runs. */
 export const QUICK: Pace = { rounds: 1, warm: { count: 1000, ms: 2000 }, warmMs: 300, timedMs: 500 };
 
-/** The options of a suite's run. */
+/** The options of one run of a suite. */
 export type Run = {
   readonly pace: Pace;
   readonly quick: boolean;
-  /** Whether to write the results: into docs/measurements.md, and those of the suite `growth` into its own folder. */
+  /** Whether to write the results into docs/measurements.md; the suite `growth` writes them into its own folder too. */
   readonly write: boolean;
-  /** Whether to measure the row of this name. */
+  /** Whether the row of this name is to be measured. */
   wanted(name: string): boolean;
   /** Reports progress to the user. */
   say(text: string): void;
 };
 
-/** One contender of a comparison. `prepare` starts it and may fail; its row then gives the reason. */
+/** A contender of a comparison. `prepare` starts it. If that fails, the contender's row states the reason. */
 export type Contender<T> = {
   readonly name: string;
   readonly kind: RowKind;
@@ -44,7 +51,7 @@ export type Contender<T> = {
 
 export type Ready<T> = { readonly contender: Contender<T>; readonly it: T; readonly note: string };
 
-/** Collects the measurements of each contender. A contender that failed has a row with the reason. */
+/** Collects the measurements of each contender. The row of a contender that failed states the reason. */
 export class Results {
   readonly #rounds = new Map<string, Sample[]>();
   readonly #failed = new Map<string, string>();
@@ -76,8 +83,8 @@ export class Results {
 }
 
 /**
- * Runs `measure` for each contender in turn, `rounds` times. Each round starts with another contender. A contender that
- * fails is not measured again.
+ * Calls `measure` for each contender in turn, `rounds` times. Each round starts with another contender. A contender
+ * that fails is not measured again.
  */
 export async function alternate<T extends { readonly name: string }>(
   all: readonly T[],

@@ -1,4 +1,7 @@
-/** Starts the paths of a call: from a caller over a relay to a client and back. Each part of a path is a process. */
+/**
+ * Starts the paths of a call, which goes from a caller over a relay to a client and back. Each part of a path is a
+ * process.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -14,7 +17,7 @@ import type { RowKind } from './report.ts';
 import type { Length } from './rounds.ts';
 import { ACTION, CALLS, CLIENT_IDS, type End, PAYLOAD, USER } from './rpc.ts';
 
-/** How many calls are unfinished at any time, and for how long. */
+/** The number of calls in flight, and how long the load runs. */
 type CallLoad = Length & { readonly inFlight: number };
 /** A running path: makes calls and returns its measurements. */
 export type RpcPath = { drive(load: CallLoad): Promise<Sample> };
@@ -74,7 +77,7 @@ function peer(kind: RowKind, name: string, via: { module: string; mode: string; 
   };
 }
 
-/** `sync`: the policy of a data directory; absent: the relay has none. */
+/** `sync`: the sync policy of the relay's data directory; absent: the relay has no data directory. */
 function own(name: string, kind: Kind, sync?: string): RpcContender {
   return {
     name,
@@ -87,20 +90,20 @@ function own(name: string, kind: Kind, sync?: string): RpcContender {
   };
 }
 
-/** Returns the settings of a relay with a data directory of its own, which is removed with the stack. */
+/** Returns the settings of a relay with its own data directory, which is removed with the stack. */
 export function dataSettings(stack: AsyncDisposableStack, sync: string): Readonly<Record<string, string>> {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-bench-'));
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   return { CALLBOARD_DATA_DIR: join(folder, 'data'), CALLBOARD_DATA_SYNC: sync };
 }
 
-/** Starts the client and the caller of a path on their links. */
+/** Starts the client and the caller of a path, both connected by links. */
 async function ends(stack: AsyncDisposableStack, { end, server }: { end: End; server: Measured }): Promise<RpcPath> {
   stack.use(await startChild('loads/rpc-client.ts', { options: end }));
   return linkCalls(stack.use(await startChild('loads/rpc-caller.ts', { options: end })), server);
 }
 
-/** Returns the path of a caller that is running. `server`: what its calls cost. */
+/** Returns the path of a running caller. `server`: the process whose CPU time counts as the cost of a call. */
 export function linkCalls(caller: Child, server: Measured): RpcPath {
   return driven(server, (load) => caller.ask('drive', load, CALLS));
 }
@@ -142,7 +145,7 @@ async function plainHttp(stack: AsyncDisposableStack): Promise<RpcPath> {
   return httpCalls(stack, { port: relay.port, requests, server: relay, sample: '"ok":{"text":"ppp' });
 }
 
-/** Calls of agents: each has a key of its own, because identical calls at the same time are one command. */
+/** Calls of agents. Each has its own key, because equal calls at the same time count as one command. */
 async function overMcp(stack: AsyncDisposableStack): Promise<RpcPath> {
   const relay = stack.use(await startRelay({ CALLBOARD_MCP: 'on' }));
   const token = await userToken(USER, 'connect', 'invoke');
@@ -151,7 +154,7 @@ async function overMcp(stack: AsyncDisposableStack): Promise<RpcPath> {
   return httpCalls(stack, { port: relay.port, requests, server: relay, sample: 'ppp' });
 }
 
-/** The same tool on a server of the SDK alone, which answers by itself. */
+/** The same tool on a server of the MCP SDK alone, which answers by itself. */
 async function sdkServer(stack: AsyncDisposableStack): Promise<RpcPath> {
   const server = stack.use(await startChild('servers/mcp-sdk.ts'));
   const requests = [toolCall('none', PAYLOAD)];
@@ -221,17 +224,17 @@ type NatsServer = AsyncDisposable & Measured & { readonly port: number };
 
 /** One clock tick of /proc/<pid>/stat (100 per second on Linux), in microseconds. */
 const TICK_US = 10_000;
-/** The number of attempts to connect, 50 ms apart, until the server has started. */
+/** The maximum number of attempts to connect, 50 ms apart, until the server has started. */
 const TRIES = 100;
 
-/** Starts `nats-server` as it is installed on this machine. Throws if there is none. */
+/** Starts the `nats-server` that is installed on this machine. Throws if there is none. */
 async function natsServer(): Promise<NatsServer> {
   if (spawnSync('nats-server', ['--version'], { stdio: 'ignore' }).status !== 0)
     throw new Error('no nats-server found here');
   const port = await freePort();
   const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' });
   await reachable(port);
-  // The system's accounting, in steps of 10 ms, because the server does not report its own.
+  // The CPU time comes from the system's accounting, in steps of 10 ms, because the server does not report its own.
   const fields = (): readonly string[] =>
     readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   const ticks = (...places: readonly number[]): number => places.reduce((sum, at) => sum + Number(fields()[at]), 0);

@@ -1,19 +1,21 @@
 /**
- * Defines the call that the call suites make, an action that returns its params, and the frames that carry it. All
- * compared paths use them.
+ * Defines the call that the call suites make (an action that returns its params) and the frames for it. All compared
+ * paths use them.
  */
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 
 export const USER = 'u1';
 export const ACTION = 'echo';
-/** The number of unfinished calls at any time: as many as two clients may have. */
+/** The number of calls in flight: the maximum for two clients. */
 export const IN_FLIGHT = 64;
 /** The params of a call: JSON of 200 bytes. */
 export const PAYLOAD = { text: 'p'.repeat(189) } as const;
 export const PAYLOAD_TEXT = JSON.stringify(PAYLOAD);
 
-/** The ids of the clients that share the calls. There are two, because a link has at most 32 unfinished commands. */
+/**
+ * The ids of the clients that share the calls. There are two, because a link may have at most 32 unfinished commands.
+ */
 export const CLIENT_IDS: readonly string[] = clientIds(2);
 
 export function clientIds(count: number): readonly string[] {
@@ -21,18 +23,18 @@ export function clientIds(count: number): readonly string[] {
 }
 
 /**
- * The form of the options of a caller or client. `bare`: its frames are written by hand. `library`: it uses the relay's
- * own client library.
+ * The form of the options of a caller or client. `bare`: it writes the relay's frames by hand. `library`: it uses the
+ * relay's client library.
  */
 export const END = z.object({
   kind: z.enum(['ws', 'lines', 'echo', 'socket.io', 'nats', 'bare', 'library']),
   port: z.number(),
   token: z.string().default(''),
-  /** The user whose clients a caller calls. */
+  /** The user who owns the called clients. */
   user: z.string().optional(),
-  /** The number of clients that take the calls in turn, where there can be several. */
+  /** The number of clients among which calls are distributed, for kinds that support several. */
   clients: z.number().optional(),
-  /** Whether bare callers choose the ids of their commands themselves. */
+  /** Whether bare callers choose the ids of their commands. */
   ownIds: z.boolean().optional(),
 });
 export type End = z.infer<typeof END>;
@@ -48,7 +50,7 @@ export function openSocket(url: string, protocol?: string): Promise<WebSocket> {
   });
 }
 
-/** Returns a function that sends frames. All frames of one tick of the event loop are written together. */
+/** Returns a function that sends frames. All frames of one turn of the event loop are written together. */
 export function corked(socket: WebSocket): (text: string) => void {
   let armed = false;
   return (text) => {

@@ -1,6 +1,6 @@
 /**
- * Registers a site on a measured relay, opens sessions for its viewers, and builds the text of the HTTP requests with
- * which viewers open event streams. Does not send these requests.
+ * Registers a site on a measured relay, opens sessions for its viewers, and builds the texts of the HTTP requests with
+ * which viewers open event streams. It does not send these requests.
  */
 import { z } from 'zod';
 import { askJson, userToken, type Relay } from './callboard.ts';
@@ -10,16 +10,16 @@ import { startChild } from './processes.ts';
 export type Viewer = { readonly sessionId: string; readonly token: string };
 export type Site = { readonly ownerToken: string; readonly viewers: readonly Viewer[] };
 
-/** The number of sessions that a relay allows for one site. */
+/** The maximum number of sessions that a relay allows for one site. */
 const SESSIONS = 1000;
-/** The number of streams that a relay allows for one grant. */
+/** The maximum number of streams that a relay allows for one grant. */
 const STREAMS_PER_GRANT = 10;
 /** The number of sessions that are opened at the same time. */
 const AT_ONCE = 25;
 
 /**
- * Connects a host, registers its site, and opens enough sessions for this many streams: one for each stream, if
- * possible.
+ * Connects a host, registers its site, and opens enough sessions for this many streams, if possible one for each
+ * stream.
  */
 export async function openSite(relay: Relay, streams: number, stack: AsyncDisposableStack): Promise<Site> {
   if (streams > SESSIONS * STREAMS_PER_GRANT)
@@ -55,7 +55,7 @@ export function eventSourceStream({ sessionId, token }: Viewer): string {
   return `GET /site-sessions/${sessionId}/events HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 }
 
-/** Returns the request for the same subscription at a peer. */
+/** Returns the request for the same subscription to a peer. */
 export function streamRequest(sessionId: string, token: string | null, path = '/graphql'): string {
   const body = JSON.stringify({ query: FAN_QUERY, variables: { id: sessionId } });
   const bearer = token === null ? '' : `Authorization: Bearer ${token}\r\n`;

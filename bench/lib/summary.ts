@@ -1,10 +1,10 @@
 /**
- * Defines the query of the query suites (the summary of one user, with its connections and their actions) and the
- * expected answer.
+ * Defines the query of the query suites and its expected answer: the summary of one user, with its connections and
+ * their actions.
  */
 import { z } from 'zod';
 
-/** The users of the query, and how many connections each has. */
+/** The users of the query, with the number of connections of each. */
 export const USERS = { u100: 100, u10: 10 } as const;
 export type UserName = keyof typeof USERS;
 export const USER_NAMES: readonly UserName[] = ['u100', 'u10'];
@@ -43,7 +43,7 @@ export const SUMMARY = `query UserSummary($id: ID!) {
   }
 }`;
 
-/** Returns the advertisement of a client's k-th action. */
+/** Returns the advertisement of a client's action with number k. */
 export function action(k: number): { readonly name: string; readonly summary: string } {
   return { name: `board.action${k}`, summary: `Does thing number ${k} for a caller` };
 }
@@ -75,7 +75,7 @@ export type User = z.infer<typeof USER>;
 export const ANSWER = z.object({ data: z.object({ user: USER }) });
 export const SEED = z.object({ users: z.record(z.string(), USER), mode: z.string().default('') });
 
-/** Returns the answer to the query, built by hand. */
+/** Returns the answer to the query, built without GraphQL. */
 export function answerOf(user: User): object {
   const { connections, completeness } = user;
   const nodes = connections.nodes.slice(0, 100).map((node) => ({

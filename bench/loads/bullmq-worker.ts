@@ -1,4 +1,4 @@
-/** Answers the calls of the call suites with a BullMQ worker, which takes the part of a client. */
+/** Answers the calls of the call suites with a BullMQ worker, which has the role of a client. */
 import { Worker } from 'bullmq';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';

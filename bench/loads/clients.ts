@@ -1,4 +1,4 @@
-/** Holds connected clients that send hello, answer pings, and otherwise do nothing. */
+/** Holds connected clients that send hello and answer pings, and otherwise do nothing. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
@@ -7,7 +7,9 @@ import type { Started } from '../lib/child.ts';
 const CLIENT = z.object({ token: z.string(), clientId: z.string(), instanceId: z.string(), payload: z.string() });
 const OPTIONS = z.object({ link: z.string(), clients: z.array(CLIENT) });
 
-/** The number of connections that open at once: few enough that the relay's listen backlog never overflows. */
+/**
+ * The maximum number of connections that are opened at the same time. The relay's listen backlog then never overflows.
+ */
 const AT_ONCE = 64;
 
 export async function start(): Promise<Started> {

@@ -1,4 +1,4 @@
-/** Fills a backend with a data directory by calls that end, writes its snapshot, or starts on it again. */
+/** Fills a backend's data directory with calls that end, writes its snapshot, or starts a backend on it again. */
 import { z } from 'zod';
 import { openData, type OpenData } from '../../src/backends/journal/open.ts';
 import type { Binding } from '../../src/core/commands/command-store.ts';
@@ -8,15 +8,15 @@ import { createShares } from '../../src/core/shares/shares.ts';
 import { createCrypto, systemClock, systemLoop } from '../../src/platform/system.ts';
 import type { Started } from '../lib/child.ts';
 
-/** `historyBytes`: the bound of history, if it is not the default one. */
+/** `historyBytes`: the limit of history, if it is not the default. */
 const OPTIONS = z.object({ root: z.string(), historyBytes: z.number().optional() });
-/** `events`: how many events are retained for each call. */
+/** `events`: the number of events that are retained for each call. */
 const FILL = z.object({ calls: z.number(), events: z.number() });
 const USERS = 100;
-/** The number of calls in one turn of the event loop. */
+/** The number of calls that are made in one turn of the event loop. */
 const TOGETHER = 50;
 const PAYLOAD_CHARS = 180;
-/** The bound of the rows of a stream, if history has more room than by default. */
+/** The limit on the rows of a stream, if history has more room than the default. */
 const ROWS_OF_A_STREAM = 1_000_000;
 
 export type Snapshot = { readonly cpu: number; readonly longestMs: number; readonly bytes: number };
@@ -49,7 +49,7 @@ export async function start(given: unknown): Promise<Started> {
     acts: {
       started: () => startCpu,
       fill: (options) => fill(data, FILL.parse(options)),
-      /** Writes a snapshot, and ends without closing: as after a kill, the next start finds what is there. */
+      /** Writes a snapshot and ends without closing, so that the next start finds the data as after a kill. */
       async snapshot() {
         const from = cpuMicros();
         await data.backend.snapshot();
@@ -65,7 +65,7 @@ function cpuMicros(): number {
   return user + system;
 }
 
-/** Returns the bytes of the journal for one call. */
+/** Makes the calls, and returns the bytes that the journal needed for one call. */
 async function fill({ backend }: OpenData, { calls, events }: z.infer<typeof FILL>): Promise<number> {
   const bindings: Binding[] = [];
   const before = backend.durability().bytes ?? 0;
@@ -88,7 +88,7 @@ async function connect({ connections, commands }: OpenData['backend'], number: n
 
 type Call = { readonly number: number; readonly events: number; readonly bindings: readonly Binding[] };
 
-/** One call, from its admission to its end. Its payloads are texts of their own. */
+/** Makes one call, from its admission to its end. Each payload is a separate text, so that no memory is shared. */
 async function call({ commands, history }: OpenData['backend'], { number, events, bindings }: Call): Promise<void> {
   const at = number % USERS;
   const binding = bindings[at];
@@ -116,7 +116,7 @@ async function call({ commands, history }: OpenData['backend'], { number, events
 
 const CALLER = { kind: 'user', name: 'bench' } as const;
 
-/** An id of the form that the relay makes. */
+/** Returns an id in the form that the relay creates. */
 function commandIdOf(number: number): string {
   return `${Date.now()
     .toString(16)

@@ -1,4 +1,4 @@
-/** Publishes events over HTTP and waits for them to arrive at many open streams. */
+/** Publishes events over HTTP and waits until they have arrived at many open streams. */
 import { connect, type Socket } from 'node:net';
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
@@ -6,7 +6,7 @@ import { fanEvent, ingested, type FanEvent } from '../lib/fan-event.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 import { openReader, type Reader } from '../lib/reader.ts';
 
-/** The form of the endpoint that receives events. `form`: how events are encoded there. */
+/** The form of the endpoint that receives events. `form`: how events are encoded for it. */
 const ENDPOINT = z.object({ port: z.number(), path: z.string(), token: z.string(), form: z.enum(['ingest', 'plain']) });
 const OPEN = z.object({
   command: z.array(z.string()),
@@ -16,7 +16,7 @@ const OPEN = z.object({
   answer: z.string(),
   marker: z.string(),
   endpoint: ENDPOINT,
-  /** The number of bytes that one event is expected to take on the wire. */
+  /** The number of bytes that one event should have when it is sent. */
   wireBytes: z.number(),
 });
 const PHASE = z.object({ name: z.string(), window: z.number(), batch: z.number(), ms: z.number() });
@@ -27,7 +27,7 @@ export const PHASE_RUN = z.object({ frames: z.number(), ms: z.number(), lost: z.
 
 /**
  * The fraction of an event's deliveries after which the publisher continues, so that a few slow streams do not delay
- * the rest.
+ * all others.
  */
 const ENOUGH = 0.97;
 
@@ -71,14 +71,11 @@ function missing(name: string): never {
   throw new Error(`Nothing was opened for ${name}.`);
 }
 
-/**
- * The length of the text in the first sample event. The length is then adjusted until an event has the wanted number of
- * bytes.
- */
+/** The length of the text in the first sample. It is then adjusted until an event has the wanted number of bytes. */
 const FIRST_CHARS = 100;
-/** The number of samples that are taken; the shortest one counts. */
+/** The number of samples, of which the shortest one counts. */
 const SAMPLES = 3;
-/** The time to wait for the rest of what a stream sends at once, in milliseconds. */
+/** How long to wait for the rest of what a stream sends at once, in milliseconds. */
 const SETTLE_MS = 100;
 
 async function open({ command, endpoint: at, wireBytes, ...options }: z.infer<typeof OPEN>) {
@@ -95,7 +92,7 @@ async function run(
   { window, batch, ms }: Omit<z.infer<typeof PHASE>, 'name'>,
 ) {
   await reader.quiet();
-  // Each run opens a new connection, because servers close connections that were idle during the other runs.
+  // Each run opens a new connection, because servers close connections that were idle during other runs.
   using publisher = openPublisher(at);
   const base = reader.events;
   const began = performance.now();
@@ -113,7 +110,7 @@ async function run(
   return { frames, ms: (took * frames) / inTime, lost: streams * sent - frames };
 }
 
-/** Returns a publisher that posts over one kept connection and resolves with each answer. */
+/** Returns a publisher that posts over one kept-alive connection and resolves with each answer. */
 function openPublisher({ port, path, token, form }: EndpointAt): Publisher {
   let waiting: PromiseWithResolvers<void> | null = null;
   const read = createAnswerReader((_, status) => {
@@ -139,7 +136,7 @@ function openPublisher({ port, path, token, form }: EndpointAt): Publisher {
 
 type Stream = Pick<z.infer<typeof OPEN>, 'port' | 'requests' | 'answer' | 'marker'>;
 
-/** Returns the shortest text in which one stream receives one event. Pings in between would make a text longer. */
+/** Returns the shortest of several texts in which one stream received one event. Pings make a text longer. */
 async function sampleOf(at: EndpointAt, chars: number, { port, requests, answer, marker }: Stream): Promise<string> {
   const texts: string[] = [];
   let text = '';

@@ -1,4 +1,6 @@
-/** Runs the clients of several users in one process, for the growth suite. Each client returns the params of a call. */
+/**
+ * Runs the clients of several users in one process, for the growth suite. Each client returns the params of its calls.
+ */
 import { z } from 'zod';
 import type { Started } from '../lib/child.ts';
 import { END } from '../lib/rpc.ts';

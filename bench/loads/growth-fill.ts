@@ -7,14 +7,14 @@ const FILL = z.object({ port: z.number(), token: z.string(), event: z.unknown(),
 
 /** The maximum number of events in one request. */
 const BATCH = 100;
-/** The number of requests that are sent at the same time. */
+/** The number of requests in flight. */
 const LANES = 4;
 
 export async function start(): Promise<Started> {
   return { acts: { fill: (given) => fill(FILL.parse(given)) } };
 }
 
-/** Ingests the event this many times. The relay gives each copy an id. */
+/** Ingests the event this many times. The relay gives each copy its own id. */
 async function fill({ port, token, event, count }: z.infer<typeof FILL>): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: LANES });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

@@ -1,4 +1,4 @@
-/** Runs the clients and the link callers of several users, which follow their homes from relay to relay. */
+/** Runs the clients and the callers of several users. Their links move to the relays that own the users. */
 import { z } from 'zod';
 import { createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
@@ -7,7 +7,7 @@ import { drive, DRIVE } from '../lib/drive.ts';
 import { ACTION, CLIENT_IDS, PAYLOAD } from '../lib/rpc.ts';
 import { PlainSocket } from './rpc-client.ts';
 
-/** `urls`: the addresses of all relays. Each user begins with another one. */
+/** `urls`: the URLs of all relays. Each user's links begin at a different relay. */
 const OPTIONS = z.object({
   urls: z.array(z.string()),
   users: z.array(z.object({ user: z.string(), token: z.string() })),
@@ -36,7 +36,7 @@ export async function start(given: unknown): Promise<Started> {
     const answer = await caller.invoke({ userId: user, clientId, action: ACTION }, PAYLOAD);
     if (answer.outcome !== 'completed') throw new Error(`A command ended ${answer.outcome}.`);
   };
-  // Each caller opens its link.
+  // One call for each caller opens the callers' links.
   for (const _ of callers) await call();
   return { acts: { drive: (asked) => drive(call, DRIVE.parse(asked)) } };
 }

@@ -1,7 +1,7 @@
 /**
- * Sends requests over kept connections. Each connection sends its next request as soon as the previous one is answered.
- * The requests are prepared bytes, and responses are parsed only to find their ends, so that the load costs less than
- * the server.
+ * Sends requests over kept-alive connections. Each connection sends its next request as soon as the previous one is
+ * answered. Requests are prepared as bytes, and responses are parsed only to find their ends, so that the load costs
+ * less than the server.
  */
 import { connect, type Socket } from 'node:net';
 import { z } from 'zod';
@@ -10,8 +10,8 @@ import { quantile } from '../lib/numbers.ts';
 import { createAnswerReader } from '../lib/http-answers.ts';
 
 /**
- * The form of the options. `count`: the number of answers after which the run ends before its time is over. `awake`:
- * the process never sleeps, so that the server does not pay for waking it; it then needs a core of its own.
+ * The form of the options. `count`: the number of answers after which the run ends early. `awake`: the process never
+ * sleeps, so that the server does not spend time on waking it; the load then needs its own core.
  */
 const RUN = z.object({
   port: z.number(),
@@ -22,7 +22,10 @@ const RUN = z.object({
   awake: z.boolean().default(false),
 });
 
-/** The form of a run's results. Times are in milliseconds. `count` includes answers that arrived after the end. */
+/**
+ * The form of a run's results. Times are in milliseconds. `count` includes answers that arrived after the time was
+ * over.
+ */
 export const HTTP_RUN = z.object({
   count: z.number(),
   ms: z.number(),
@@ -34,7 +37,7 @@ type HttpRun = z.infer<typeof HTTP_RUN>;
 
 const ONCE = RUN.pick({ port: true, requests: true });
 
-/** The number of latencies that are kept: the first ones of a run. The percentiles are computed from them. */
+/** The maximum number of latencies that are kept (the first ones of a run) for computing percentiles. */
 const LATENCIES = 400_000;
 
 export async function start(): Promise<Started> {
@@ -100,13 +103,16 @@ function keepAwake(): () => void {
   return () => clearImmediate(next);
 }
 
-/** What a request has in place of its number, of as many digits. Requests without it are all the same. */
+/** The placeholder for a request's number, with as many digits. Requests without it are all equal. */
 export const NUMBER = '#'.repeat(12);
-/** The numbers that one connection may use in the life of this process. */
+/** The number of different numbers that one connection may use during the life of this process. */
 const NUMBERS = 1_000_000_000;
 let used = 0;
 
-/** Returns a function that returns a request, each time with another number if it has a place for one. */
+/**
+ * Returns a function that returns a request. If the request contains the placeholder, each returned request has another
+ * number.
+ */
 function numbered(request: Buffer, connection: number): () => Buffer {
   const at = request.indexOf(NUMBER);
   if (at < 0) return () => request;

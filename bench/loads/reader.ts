@@ -1,6 +1,4 @@
-/**
- * Reads many event streams without a C compiler. It is slower than `reader.c`, so it may itself limit the measurement.
- */
+/** Reads many event streams without a C compiler. It is slower than `reader.c`, so it may limit the measurement. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 

@@ -34,7 +34,7 @@ export async function start(given: unknown): Promise<Started> {
   return { acts: { drive: (asked) => drive(call, DRIVE.parse(asked)) } };
 }
 
-/** Creates the table of unanswered calls, by number. */
+/** Creates the table of unanswered calls by number. */
 function waiting() {
   const open = new Map<number, (result: unknown) => void>();
   let ids = 0;
@@ -103,7 +103,7 @@ const OPENERS: Readonly<Record<End['kind'], (end: End) => Promise<Call>>> = {
   },
 };
 
-/** Starts a caller that writes and reads the relay's frames by hand, as a program in another language would. */
+/** Starts a caller that writes and parses the relay's frames by hand, as a program in another language would. */
 async function bare(
   url: string,
   { token, clients = CLIENT_IDS.length, ownIds = false }: Omit<End, 'kind' | 'port'>,

@@ -65,7 +65,7 @@ async function bare(url: string, token: string, clientId: string): Promise<void>
   await welcome.promise;
 }
 
-/** A WebSocket of the package `ws`, because Node's own WebSocket would be the bottleneck. */
+/** A WebSocket of the package `ws`. Node's own WebSocket would limit the measurement. */
 export class PlainSocket extends WebSocket {
   constructor(url: string, protocols: string) {
     super(url, protocols, { perMessageDeflate: false });

@@ -15,7 +15,7 @@ import type { Started } from '../lib/child.ts';
 const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 /**
  * The form of the options. `env`: further settings, as CALLBOARD_ variables. `kept` false: the JSON cache is not used,
- * as over Redis. `source`: the folder of the relay's sources.
+ * as with Redis. `source`: the folder of the relay's sources.
  */
 const OPTIONS = z
   .object({
@@ -45,7 +45,7 @@ export async function start(given: unknown): Promise<Started> {
   };
 }
 
-/** Returns a function that returns the longest turn of the event loop since it was called last, in milliseconds. */
+/** Returns a function that returns the longest turn of the event loop since its last call, in milliseconds. */
 function longestTurns(): () => number {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
@@ -62,8 +62,8 @@ async function closed(callboard: Callboard): Promise<null> {
 }
 
 /**
- * Creates a memory backend that claims to be shared. The relay then assumes that entities that it read may change at
- * any time.
+ * Creates a memory backend that claims to be shared, so that the relay assumes that entities may change at any time,
+ * and caches no JSON.
  */
 function withoutJsonCache(log: Log): Backend {
   const { sha256 } = createCrypto('');

@@ -1,7 +1,7 @@
 /**
- * Runs a minimal relay for HTTP callers, a peer of the durable suite. It records each call in Redis in the obvious way:
- * in a history stream, a hash with the state, and the client's mailbox. With the `mode` `naive`, it awaits each Redis
- * command. With `auto`, ioredis pipelines the commands of one step.
+ * Runs a minimal relay for HTTP callers, as a peer of the durable suite. It records each call in Redis in the simplest
+ * way: in a history stream, a hash with the state, and the client's mailbox. In the `mode` `naive`, it awaits each
+ * Redis command. In `auto`, ioredis pipelines the commands of one step.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Redis } from 'ioredis';

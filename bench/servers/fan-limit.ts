@@ -1,6 +1,6 @@
 /**
- * Shows the limit of the fan-out suite: a server that does only what Node must do. It writes one chunk to each socket,
- * per event (`mode` empty) or per tick of the event loop (`merged`).
+ * A server for the limit of the fan-out suite, which does only what Node must do. It writes one chunk to each socket:
+ * per event (`mode` empty), or per turn of the event loop (`merged`).
  */
 import type { Socket } from 'node:net';
 import { z } from 'zod';

@@ -1,6 +1,4 @@
-/**
- * Handles the requests with which a peer of the fan-out suite receives events: POST of a JSON array, like the relay's.
- */
+/** Handles the requests that publish events at a peer of the fan-out suite: POST of a JSON array, as at the relay. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FAN_EVENTS, type FanEvent } from '../lib/fan-event.ts';
 

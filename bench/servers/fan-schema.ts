@@ -1,4 +1,4 @@
-/** Builds the schema that the GraphQL servers of the fan-out suite serve, with a publisher for its subscription. */
+/** Builds the schema of the GraphQL servers of the fan-out suite, and the publisher for its subscription. */
 import { createPubSub, createSchema } from 'graphql-yoga';
 import type { FanEvent } from '../lib/fan-event.ts';
 
@@ -17,7 +17,7 @@ const SDL = /* GraphQL */ `
   }
 `;
 
-/** Returns a schema with a subscription, and its publisher. It is built with Yoga's own helpers. */
+/** Returns a schema with a subscription, and the publisher of its events. It uses Yoga's own helpers. */
 export function fanSchema() {
   const bus = createPubSub<{ events: [event: FanEvent] }>();
   const siteEvents = { subscribe: () => bus.subscribe('events'), resolve: (event: FanEvent) => event };

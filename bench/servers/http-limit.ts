@@ -1,21 +1,21 @@
 /**
- * Shows the limit of the query suite: a server that does only what node:http must do. It reads the body, chooses the
- * user by a variable, and answers. With the `mode` `buffer`, it sends prepared bytes. With `object`, it writes the JSON
- * of each answer.
+ * A server for the limit of the query suite, which does only what node:http must do: it reads the body, chooses the
+ * user by a variable, and answers. In the `mode` `buffer`, it sends prepared bytes. In `object`, it serializes each
+ * answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Started } from '../lib/child.ts';
 import { listen } from '../lib/listen.ts';
 import { answerOf, SEED, type User } from '../lib/summary.ts';
 
-type Asked = { readonly variables: { readonly id: string } };
+type QueryBody = { readonly variables: { readonly id: string } };
 
 export async function start(given: unknown): Promise<Started> {
   const { users, mode } = SEED.parse(given);
   const answer = mode === 'buffer' ? prebuilt(users) : written(users);
   const port = await listen((request, response) => {
     body(request, (bytes) => {
-      const { variables } = JSON.parse(bytes.toString()) as Asked;
+      const { variables } = JSON.parse(bytes.toString()) as QueryBody;
       answer(response, variables.id);
     });
   });

@@ -1,6 +1,6 @@
 /**
- * Accepts the WebSocket connections of the memory suite and keeps them open. With the `mode` `raw`, it only upgrades
- * the connection. With `ws`, it uses the package `ws` without compression. With `socket.io`, it uses Socket.IO.
+ * Accepts the WebSocket connections of the memory suite and keeps them open. In the `mode` `raw`, it only upgrades the
+ * connection. In `ws`, it uses the package `ws` without compression. In `socket.io`, it uses Socket.IO.
  */
 import { createServer } from 'node:http';
 import type { Duplex } from 'node:stream';

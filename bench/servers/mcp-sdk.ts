@@ -1,4 +1,4 @@
-/** Runs a server of the MCP SDK alone, with which the relay's endpoint of agents is compared: one tool, which echoes. */
+/** Runs a server of the MCP SDK with one tool, which echoes, for comparison with the relay's MCP endpoint. */
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Server, createMcpHandler } from '@modelcontextprotocol/server';

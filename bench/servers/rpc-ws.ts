@@ -1,8 +1,8 @@
 /**
- * Runs a minimal relay, with which the call suites compare Callboard. It is nearly the fastest relay that Node allows:
- * only `ws` and a map, without checks, records or limits. Without a `mode`, it parses and serializes each message. With
- * `lines`, it forwards the payload's text and corks the writes of a tick. With `echo`, it answers the caller itself,
- * without a client.
+ * Runs a minimal relay for comparison in the call suites. It is nearly the fastest relay that Node allows: it has only
+ * `ws` and a map, without checks, records or limits. Without a `mode`, it parses and serializes each message. In
+ * `lines`, it forwards the payload's text and corks the writes of a turn of the event loop. In `echo`, it answers the
+ * caller itself, without a client.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { WebSocketServer, type WebSocket } from 'ws';

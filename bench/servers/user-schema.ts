@@ -1,6 +1,6 @@
 /**
- * Defines the GraphQL schema that the peers of the query suite serve: the relay's fields over the same data, from
- * memory, with the default resolvers.
+ * Defines the GraphQL schema that the peers of the query suite serve: the relay's fields over the same data, in memory
+ * and with default resolvers.
  */
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { User } from '../lib/summary.ts';
@@ -60,7 +60,7 @@ const SDL = /* GraphQL */ `
 export function userSchema(users: Readonly<Record<string, User>>): GraphQLSchema {
   const schema = buildSchema(SDL);
   const query = schema.getQueryType()?.getFields();
-  // The query asks for `userId` under the name `id`, and that is how the answer that is served has it.
+  // The query selects `userId` under the alias `id`, and the served answer has it under that name.
   const served = new Map(Object.entries(users).map(([userId, user]) => [userId, { ...user, userId }]));
   if (query?.['user']) query['user'].resolve = (_, { userId }: { userId: string }) => served.get(userId) ?? null;
   const user = schema.getType('User');

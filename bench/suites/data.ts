@@ -1,4 +1,7 @@
-/** Measures a data directory besides its calls (which `rpc` measures): its snapshot, and a start on it. */
+/**
+ * Measures the snapshot of a data directory, and a start on the directory. The suite `rpc` measures calls with a data
+ * directory.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,18 +11,21 @@ import type { Sample } from '../lib/numbers.ts';
 import { type Goal, type Report, type Table, valueOf } from '../lib/report.ts';
 import { Results, type Run } from '../lib/rounds.ts';
 
-/** The number of calls after which the default bounds of ended commands and of history are reached. */
+/** The number of calls after which the default limits of ended commands and of history are reached. */
 const CALLS = 105_000;
 type Filling = { readonly name: string; readonly events: number; readonly startSeconds: number };
 const DEFAULT_BOUNDS: Filling = { name: '100,000 ended commands, 210,000 rows', events: 0, startSeconds: 2.5 };
-/** What is filled, with how many events for each call, and the bound of a start on it. */
+/**
+ * The contents of data directories: the number of events for each call, and the goal for a start on the directory, in
+ * seconds.
+ */
 const FILLINGS: readonly Filling[] = [
   DEFAULT_BOUNDS,
   { name: '100,000 ended commands, 1,050,000 rows', events: 8, startSeconds: 6 },
 ];
 const MODULE = 'loads/data-directory.ts';
 const GC = ['--expose-gc'];
-/** The bound of history in rows with more than the default bounds. */
+/** The limit of history in rows that exceed the default limits. */
 const HISTORY_BYTES = 2 * 1024 * 1024 * 1024;
 const SNAPSHOT = z.object({ cpu: z.number(), longestMs: z.number(), bytes: z.number() });
 

@@ -1,7 +1,4 @@
-/**
- * Measures calls that are recorded before they are answered: the relay over Redis, two relays written by hand, and a
- * queue.
- */
+/** Measures calls that are recorded before they are answered: the relay over Redis, two minimal relays, and a queue. */
 import { DURABLE, DURABLE_CONTENDERS, LEVELS, LINK_CONTENDERS, LINKS } from '../lib/durable-paths.ts';
 import { type Column, type Goal, ratio, type Report, type Table, valueOf } from '../lib/report.ts';
 import type { Run } from '../lib/rounds.ts';
@@ -64,7 +61,9 @@ const PLACES = [
   { name: LINKS.manyFar, text: '64 clients, far', redis: 0.65, commands: 16 },
 ] as const;
 
-/** Returns the goals for a recorded call: its cost compared with a BullMQ job, and the bytes that it may write. */
+/**
+ * Returns the goals for a recorded call: its cost compared with that of a BullMQ job, and the bytes that it may write.
+ */
 function linkGoals(tables: readonly Table[]): Goal[] {
   const at = (inFlight: number, name: string, column: string): number | null => {
     const table = tables[LEVELS.indexOf(inFlight)];
@@ -91,7 +90,10 @@ function linkGoals(tables: readonly Table[]): Goal[] {
   ];
 }
 
-/** Returns the goals for relays that own partitions, in the same run as today's store and BullMQ. */
+/**
+ * Returns the goals for relays that own partitions, compared with the store of Redis scripts and with BullMQ in the
+ * same run.
+ */
 function ownerGoals(tables: readonly Table[]): Goal[] {
   const at = (inFlight: number, name: string, column: string): number | null => {
     const table = tables[LEVELS.indexOf(inFlight)];

@@ -1,6 +1,6 @@
 /**
- * Measures one event to many open streams: the relay's `siteEvents` compared with bare sockets, SSE libraries,
- * Socket.IO and GraphQL servers.
+ * Measures the delivery of one event to many open streams: the relay's `siteEvents` compared with bare sockets, SSE
+ * libraries, Socket.IO and GraphQL servers.
  */
 import { FAN, FAN_CONTENDERS, MARKER, type FanContender, type FanServer } from '../lib/fan-servers.ts';
 import { startChild, type Child, type Memory } from '../lib/processes.ts';
@@ -9,19 +9,21 @@ import { ratio, valueOf, type Column, type Goal, type Report, type Table } from 
 import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { OPENED, PHASE_RUN } from '../loads/fan.ts';
 
-/** The size of an event as it is sent: 234 bytes of the event and 6 of its chunk. */
+/** The size of an event as it is sent: 234 bytes for the event and 6 for its chunk. */
 const WIRE_BYTES = 240;
-/** The number of streams of the whole comparison. */
+/** The number of streams in the full comparison. */
 const STREAMS = 1000;
-/** The number of streams of the comparison with fewer contenders. */
+/** The number of streams in the comparison with fewer contenders. */
 const MANY = 5000;
 /**
- * The time of each phase as a fraction of the usual time. There are three timed phases, and each also waits until its
- * streams are silent.
+ * The time of each phase as a fraction of the usual time. It is shorter because there are three timed phases, each of
+ * which also waits until its streams are silent.
  */
 const PACE_FACTOR = 0.7;
 
-/** The timed phases. `window`: how many publishes may be unanswered. `batch`: events per publish. */
+/**
+ * The timed phases. `window`: the maximum number of unanswered publishes. `batch`: the number of events per publish.
+ */
 const PHASES = [
   { key: 'w1', label: 'one at a time', window: 1, batch: 1 },
   { key: 'w4', label: 'four in flight', window: 4, batch: 1 },
@@ -56,7 +58,7 @@ type Measuring = {
 };
 
 /**
- * Opens the streams at each server in turn and times the phases. Without phases it only measures the memory of the
+ * Opens the streams at each server in turn and times the phases. Without phases, only measures the memory of the
  * streams.
  */
 export async function measureStreams(run: Run, { streams, contenders, phases, command }: Measuring): Promise<Table> {
@@ -80,7 +82,7 @@ export async function measureStreams(run: Run, { streams, contenders, phases, co
   for (const phase of phases) {
     run.say(`fanout: ${phase.label}, ${streams} streams`);
     const of = new Results();
-    // The servers are warmed up once, because all phases run the same code.
+    // The servers are warmed up only once, because all phases run the same code.
     if (phase === phases[0])
       await alternate(ready, { rounds: 1, results: new Results() }, measure(run.pace.warmMs, phase));
     await alternate(ready, { rounds: run.pace.rounds, results: of }, measure(run.pace.timedMs * PACE_FACTOR, phase));
@@ -109,7 +111,7 @@ function columnsOf({ key }: Phase): Column[] {
   ];
 }
 
-/** Opens the streams, checks that one of them receives a published event, and measures their memory. */
+/** Opens the streams, checks that one of them receives a published event, and measures the memory of the streams. */
 async function opened(
   load: Child,
   { name, server }: Ready,

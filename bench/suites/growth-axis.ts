@@ -1,29 +1,29 @@
-/** Defines the results of one growth axis (costs by size), and makes its table, its goals and its plot. */
+/** Defines the results of one growth axis (costs by size), and creates its table, its goals and its plot. */
 import type { Plot } from '../lib/plot.ts';
 import { valueOf, type Goal, type Row, type Table } from '../lib/report.ts';
 import type { Results } from '../lib/rounds.ts';
 
-/** The factor by which a cost per page may grow from the smallest to the largest size. */
+/** The factor by which the cost of a page may grow from the smallest to the largest size. */
 export const BY_PAGE = 1.5;
 
-/** The suffix of the key of a cost in Redis. The key without the suffix names the same cost in the relay. */
+/** The suffix of the keys of costs in Redis. The key without the suffix is that of the same cost in the relay. */
 const OF_REDIS = '.redis';
 
 /**
- * One cost. `bound`: the factor by which it may grow from the first to the last size; null if its growth is not judged.
+ * One cost. `bound`: the factor by which it may grow from the first to the last size; null if there is no goal for it.
  */
 export type Curve = {
   readonly key: string;
   readonly label: string;
   readonly bound: number | null;
-  /** The bounds of its growth between other sizes. */
+  /** The allowed growth between other sizes. */
   readonly steps?: readonly Step[] | undefined;
 };
 
-/** By which factor a cost may grow from one size to another. */
+/** The factor by which a cost may grow from one size to another. */
 export type Step = { readonly from: number; readonly to: number; readonly bound: number };
 
-/** One measured axis. Its rows are sizes. `file`: the name of the file of its plot. */
+/** One measured axis, whose rows are sizes. `file`: the file name of its plot. */
 export type Axis = {
   readonly file: string;
   readonly title: string;
@@ -34,11 +34,11 @@ export type Axis = {
   readonly sizes: readonly number[];
   readonly curves: readonly Curve[];
   readonly rows: readonly Row[];
-  /** The columns that are only shown in the table, because they are not costs (a rate, for example). */
+  /** Columns that are only in the table, because they are not costs, for example a rate. */
   readonly beside?: readonly Omit<Curve, 'bound'>[];
 };
 
-/** Returns the rows of an axis, from the measurements by the name of each size. */
+/** Returns the rows of an axis, from the measurements by the name of the size. */
 export function rowsOf(sizes: readonly number[], results: Results): Row[] {
   return sizes.map((size) => results.row({ name: nameOf(size), kind: 'own' }));
 }
@@ -55,8 +55,8 @@ export function tableOf({ title, xLabel, yLabel, curves, rows, beside = [] }: Ax
 }
 
 /**
- * Returns the goals of each curve with their results: its last cost as a multiple of its first, and its steps between
- * sizes that were measured.
+ * Returns the goals of all curves with their results: the cost at the last size as a multiple of that at the first, and
+ * the steps between measured sizes.
  */
 export function goalsOf(axis: Axis): Goal[] {
   const [first, last] = [axis.sizes[0] ?? 0, axis.sizes.at(-1) ?? 0];

@@ -1,6 +1,6 @@
 /**
- * Measures calls over relays that have addresses of their own: links go to the relay that owns their user, and calls over
- * HTTP stay where they arrive.
+ * Measures calls over relays that have their own URLs. Links move to the relay that owns their user, its home; HTTP
+ * requests stay at the relay where they arrive.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -19,13 +19,19 @@ import { makePlaces, postRequest } from './growth-places.ts';
 /** The numbers of relays. */
 const SIZES = [1, 3, 6];
 const QUICK_SIZES = [1, 2];
-/** The number of users. Each relay owns as many of them as the others. */
+/** The number of users. Each relay owns equally many. */
 const USERS = 6;
-/** The number of unfinished calls at any time: over all relays, and in rows of full relays for each of them. */
+/** The number of calls in flight: over all relays together, or for each relay in the rows of full relays. */
 const IN_FLIGHT = 48;
-/** How long links may take to go home, in milliseconds, and how long those of callers have after those of clients. */
+/**
+ * `most`: how long links may take to move to their homes. `look`: the interval at which this is checked. `callers`: how
+ * long the links of callers may take after those of clients. Milliseconds.
+ */
 const HOME_MS = { most: 60_000, look: 500, callers: 6_000 } as const;
-/** What three relays may cost as a multiple of one, and six of three; over HTTP, where most calls are not at home. */
+/**
+ * The allowed costs of three relays as a multiple of one relay, and of six as a multiple of three. HTTP_BOUND is the
+ * same for HTTP, where most calls do not arrive at the home of their user.
+ */
 const STEPS = [
   { from: 1, to: 3, bound: 1.3 },
   { from: 3, to: 6, bound: 1.1 },
@@ -36,7 +42,7 @@ type Place = {
   readonly name: string;
   readonly redis: BenchRedis;
   readonly relays: readonly Relay[];
-  /** The requests that arrive at each relay: for all users, also those of other relays. */
+  /** The requests that are sent to each relay, for all users, including those whom other relays own. */
   readonly requests: readonly string[];
   readonly ends: Child;
 };
@@ -104,7 +110,9 @@ const QUERY = '{ connections(first: 100) { nodes { userId nodeId status } } }';
 const LINK = z.object({ userId: z.string(), nodeId: z.string(), status: z.string() });
 const ANSWER = z.object({ data: z.object({ connections: z.object({ nodes: z.array(LINK) }) }) });
 
-/** Waits until each client has its link with the relay that owns its user. `names`: the users, by relay. */
+/**
+ * Waits until each client has a link to the relay that owns its user. `names`: the users, in the order of their relays.
+ */
 async function atHome(relays: readonly Relay[], names: readonly string[]): Promise<void> {
   const homes = new Map(names.map((user, i) => [user, `node-${Math.floor((i * relays.length) / names.length)}`]));
   for (let waited = 0; waited < HOME_MS.most; waited += HOME_MS.look) {

@@ -1,4 +1,4 @@
-/** Measures what relays that own partitions cost in a second in which no client calls, by the number of relays. */
+/** Measures the cost per second of relays that own partitions while no client makes calls, by the number of relays. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { startRelay, userToken, type Relay } from '../lib/callboard.ts';
@@ -12,30 +12,30 @@ import { BY_PAGE, nameOf, rowsOf, type Axis } from './growth-axis.ts';
 /** The numbers of relays. */
 const SIZES = [1, 3, 6, 12];
 const QUICK_SIZES = [1, 2];
-/** The links of each relay, and the users whose clients have them. */
+/** The number of links of each relay, and the number of users to whom their clients belong. */
 const LINKS = { full: 200, quick: 20 } as const;
 const USERS = 20;
 /**
- * The length of one measurement, in milliseconds, and the time in which links open: so long that every link is asked once
- * for a sign of life, and that these questions are spread over it.
+ * The length of one measurement in milliseconds, which is also the time in which the links are opened. It is long
+ * enough that each link gets one heartbeat, and that the heartbeats are spread over it.
  */
 const PART_MS = { full: 20_000, quick: 4_000 } as const;
-/** The parts in which links open. */
+/** The number of groups in which the links are opened. */
 const PARTS = 20;
-/** How long after the links have opened their traces in Redis and in the relays are written, in milliseconds. */
+/** How long the relays and Redis take to finish what opening the links caused, in milliseconds. */
 const SETTLE_MS = 5_000;
 /**
- * How much faster than the relays traffic may grow. One relay owns all of its links' users. Of three, each passes two
- * thirds of the signs of life of its links on, and of many all of them.
+ * The factor by which traffic may grow faster than the number of relays. With one relay, that relay owns all users.
+ * With three, each relay passes on the heartbeats of two thirds of its links, and with many relays of nearly all.
  */
 const FROM_THREE = [{ from: 3, to: 12, bound: 1.5 }];
 const KB = 1024;
 
-/** Relays with links that do nothing, over a Redis of their own. */
+/** Relays with idle links, over their own Redis. */
 type Deployment = { readonly redis: BenchRedis; readonly relays: readonly Relay[] };
 type Memory = { readonly relays: number; readonly redis: number };
 
-/** Starts one size after the other, so that they do not disturb each other. */
+/** Measures one size after the other, so that they do not disturb each other. */
 export async function byIdleRelays(run: Run): Promise<readonly Axis[]> {
   const sizes = run.quick ? QUICK_SIZES : SIZES;
   const results = new Results();
@@ -122,7 +122,7 @@ async function clientsOf(relay: number, links: number) {
   });
 }
 
-/** Returns what relays have in their heaps and outside of them, and Redis in its data, in bytes. */
+/** Returns the memory of the relays (in their heaps and outside of them) and of the data in Redis, in bytes. */
 async function memoryOf({ redis, relays }: Deployment): Promise<Memory> {
   let heaps = 0;
   for (const relay of relays) {
@@ -132,7 +132,7 @@ async function memoryOf({ redis, relays }: Deployment): Promise<Memory> {
   return { relays: heaps, redis: (await redis.usage()).data };
 }
 
-/** Measures what one relay, and Redis for it, cost in a second. */
+/** Measures the cost of one relay per second, and the cost of Redis for one relay. */
 async function costs({ redis, relays }: Deployment, ms: number) {
   const cpu = async (): Promise<number> =>
     (await Promise.all(relays.map((relay) => relay.cpu()))).reduce((sum, each) => sum + each, 0);

@@ -1,4 +1,7 @@
-/** Measures a page of history and one ingestion, as the number of retained messages of a stream grows. */
+/**
+ * Measures a page of history and an ingestion as the number of retained messages of a stream grows, and a frame of
+ * `siteEvents` as the number of streams grows.
+ */
 import { z } from 'zod';
 import { askJson, type Relay, startRelay, userToken } from '../lib/callboard.ts';
 import { MARKER } from '../lib/fan-event.ts';
@@ -33,10 +36,12 @@ const EVENT = {
   payload: { name: 'board_changed', data: 'x'.repeat(64) },
 } as const;
 
-/** The settings of a relay that drops no message. */
+/** Settings with which a relay drops no message. */
 const KEEP_EVERYTHING = { CALLBOARD_STREAM_MAX_MESSAGES: '5000000', CALLBOARD_HISTORY_MAX_BYTES: String(8 * 2 ** 30) };
 const HEAP = ['--max-old-space-size=6144'];
-/** The number of messages that one fill request ingests: few enough to finish within the time of a request. */
+/**
+ * The number of messages that one fill request ingests. It is small enough to finish within the timeout of a request.
+ */
 const PART = 100_000;
 
 const PAGE_QUERY = `query Page($stream: String!, $first: Int!, $after: String, $afterTime: DateTime) {
@@ -123,15 +128,15 @@ async function cursorAfter(relay: Relay, token: string, variables: object): Prom
   return answer.data.messages.pageInfo.endCursor;
 }
 
-// Measures the CPU time for each frame of `siteEvents`, as the number of open streams grows.
+// Measures the CPU time per frame of `siteEvents` as the number of open streams grows.
 
-/** The size of an event as it is sent: 234 bytes of the event and 6 of its chunk. */
+/** The size of an event as it is sent: 234 bytes for the event and 6 for its chunk. */
 const WIRE_BYTES = 240;
 const SIZES = [10, 100, 1_000, 5_000];
 /** The time of each measurement as a fraction of the usual time. */
 const PACE_FACTOR = 0.5;
 /**
- * The timed phases. Events that are published one at a time are written separately. Ten events at once share their
+ * The timed phases. Events that are published one at a time are written separately; ten events at once share their
  * writes.
  */
 const PHASES = [

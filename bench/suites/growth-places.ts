@@ -10,7 +10,7 @@ import { nameOf } from './growth-axis.ts';
 
 export type Backing = 'memory' | 'redis';
 
-/** One kind of timed request. `good`: whether an answer is the expected one. */
+/** One kind of timed request. `good`: returns whether an answer is the expected one. */
 export type Op = { readonly key: string; readonly requests: readonly string[]; good(answer: string): boolean };
 
 /** A relay with a known amount of content, and the requests for it. */
@@ -21,7 +21,10 @@ export type Place = {
   readonly ops: readonly Op[];
 };
 
-/** The time of each measurement as a fraction of the usual time, because there are many sizes and operations. */
+/**
+ * The time of each measurement as a fraction of the usual time. It is shorter because there are many sizes and
+ * operations.
+ */
 const PACE_FACTOR = 0.5;
 /** The number of kept-alive HTTP connections of the load. */
 const CONNECTIONS = 32;
@@ -43,7 +46,7 @@ export async function openPlace(
   return { relay: stack.use(await startRelay({ ...shared, ...env }, { execArgv })), redis };
 }
 
-/** Creates a relay of each size, all at once. A size that fails keeps its row. */
+/** Creates a relay for each size, all at the same time. If a size fails, its row states the reason. */
 export async function makePlaces<T>(
   sizes: readonly number[],
   results: Results,
@@ -63,8 +66,8 @@ export async function makePlaces<T>(
 }
 
 /**
- * Times each operation at all relays in turn before it starts the next operation. An operation that adds content must
- * therefore come last.
+ * Times each operation at all relays in turn before the next operation. An operation that adds content must therefore
+ * be the last.
  */
 export async function timePlaces(run: Run, places: readonly Place[], results: Results): Promise<void> {
   await using stack = new AsyncDisposableStack();
@@ -88,7 +91,7 @@ export async function timePlaces(run: Run, places: readonly Place[], results: Re
   for (const [name, sample] of found) results.add(name, sample);
 }
 
-/** Measures one operation. Throws unless the answer is the expected one. */
+/** Measures one operation. Throws if the answer is not the expected one. */
 async function checked(load: Child, { relay, ops }: Place, key: string): Promise<Sample> {
   const op = ops.find((one) => one.key === key);
   const answer = await load.ask('once', { port: relay.port, requests: op?.requests ?? [] }, z.string());
@@ -118,7 +121,7 @@ export function postRequest(path: string, token: string, given: object): string 
   return `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n${type}\r\n${body}`;
 }
 
-/** Returns how many times a text occurs in another. */
+/** Returns how often a text contains another text. */
 export function timesIn(text: string, part: string): number {
   return text.split(part).length - 1;
 }

@@ -1,4 +1,7 @@
-/** Measures requests to relays with growing numbers of connections or users: always the same page, user and call. */
+/**
+ * Measures requests to relays with growing numbers of connections, users or ended commands. The page, the user and the
+ * call that are requested are always the same.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { ADMIN_TOKEN, askJson, type Relay, userToken } from '../lib/callboard.ts';
@@ -21,11 +24,11 @@ import {
   timesIn,
 } from './growth-places.ts';
 
-/** The number of rows of the pages that are measured, and of connections of the user that is read. */
+/** The number of rows of the measured pages, and of connections of the requested user. */
 const PAGE = 50;
 /** The number of links that one client process holds. */
 const LINKS_PER_HOLDER = 5_000;
-/** The number of connections of each user other than the one that is read. */
+/** The number of connections of each user other than the requested one. */
 const USER_LINKS = 10;
 /** The number of connections at each size of the axis of users. */
 const SPREAD = 10_000;
@@ -43,10 +46,13 @@ const USERS = `query Users($first: Int!, $after: String) {
   }
 }`;
 
-/** The numbers of links and of users, besides those of the requested user. */
+/** The numbers of links and users, not counting those of the requested user. */
 type Population = { readonly links: number; readonly users: number };
 
-/** Returns the relay without the measurement that lists users. The smallest size has too few users to fill a page. */
+/**
+ * Returns the relay without the measurement that lists users, because the smallest size has too few users to fill a
+ * page.
+ */
 function withoutUsers(place: Place): Place {
   return { ...place, ops: place.ops.filter(({ key }) => key !== USERS_PAGE.key) };
 }
@@ -67,7 +73,7 @@ export async function byConnections(run: Run, backing: Backing): Promise<Axis> {
   return axis({ file: `connections-${backing}`, what: 'connections', backing, sizes, results });
 }
 
-/** Measures the same number of connections, spread over a growing number of users. */
+/** Measures the same number of connections, divided among a growing number of users. */
 export async function byUsers(run: Run): Promise<Axis> {
   const [sizes, links] = run.quick ? [[20, 100], 1_000] : [[20, 100, 1_000, 10_000], SPREAD];
   const results = new Results();
@@ -130,7 +136,7 @@ function client(token: string, clientId: string) {
   return { token, clientId, instanceId: `i-${clientId}`, payload };
 }
 
-/** Returns the clients of a population. Half of the users sort before the requested one, half after it. */
+/** Returns the clients of a population. Half of the users are sorted before the requested user, and half after it. */
 async function population({ links, users }: Population): Promise<Client[]> {
   const name = (i: number): string => `${i % 2 === 0 ? 't' : 'v'}-${String(i).padStart(6, '0')}`;
   const tokens = await Promise.all(Array.from({ length: users }, (_, i) => userToken(name(i), 'connect')));
@@ -178,7 +184,7 @@ async function opsOf(relay: Relay, token: string, { links, users }: Population):
 
 const PAGE_INFO = z.object({ pageInfo: z.object({ endCursor: z.string() }) });
 const LISTED = z.object({ data: z.record(z.string(), PAGE_INFO) });
-/** The page size with which the middle of a listing is reached: the largest that the relay allows. */
+/** The page size that is used to reach the middle of a listing: the largest that the relay allows. */
 const FAR = 1000;
 
 /** Returns the cursor after this many rows of a listing. */
@@ -192,22 +198,22 @@ async function cursorAt(relay: Relay, query: string, rows: number): Promise<stri
   return after;
 }
 
-// Measures the memory that ended commands take in Redis, for growing numbers of commands.
+// Measures the memory of ended commands in Redis as their number grows.
 
 /**
- * The total numbers of ended commands that are measured. Both clients' streams are full before the first of them, so
- * that each further command adds the same amount.
+ * The measured total numbers of ended commands. Both clients' streams are full before the first one, so that each
+ * further command adds the same amount.
  */
 const SIZES = [10_000, 20_000, 40_000];
 const QUICK_SIZES = [1_000, 2_000];
-/** The number of unfinished calls at any time: as many as two clients may have. */
+/** The number of calls in flight: the maximum for two clients. */
 const IN_FLIGHT = 64;
 /**
- * The time for one batch of calls, in milliseconds. It must be shorter than the time within which a benchmark process
- * must answer.
+ * The time for one batch of calls, in milliseconds. It must be shorter than the timeout for an answer of a benchmark's
+ * process.
  */
 const PART_MS = 60_000;
-/** The time for Redis to free unlinked keys, and for the relay to remove what has expired, in milliseconds. */
+/** How long Redis takes to free unlinked keys, and the relay to remove expired data, in milliseconds. */
 const SETTLE_MS = 1_500;
 const MEGABYTE = 1e6;
 
@@ -222,8 +228,8 @@ export async function byEnded(run: Run): Promise<Axis> {
   const caller = stack.use(await startChild('loads/rpc-caller.ts', { options: end }));
   const results = new Results();
   let ended = 0;
-  // Calls before the first measurement create what does not depend on the number of commands, such as scripts and
-  // connections.
+  // Calls before the first measurement create everything that does not depend on the number of commands, such as
+  // scripts and connections.
   ended += await callUntil(caller, { ended, size: (sizes[0] ?? 0) / 2 });
   for (const size of sizes) {
     const before = { ended, ...(await settled(redis)) };
@@ -254,10 +260,7 @@ async function settled(redis: BenchRedis): Promise<{ readonly data: number }> {
   return redis.usage();
 }
 
-/**
- * Makes calls until this many commands have ended in total. Returns how many more commands have ended than before the
- * call.
- */
+/** Makes calls until this many commands have ended in total. Returns how many of them ended during this call. */
 async function callUntil(caller: Child, { ended, size }: { ended: number; size: number }): Promise<number> {
   let more = 0;
   while (ended + more < size) {

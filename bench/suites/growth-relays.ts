@@ -1,4 +1,4 @@
-/** Measures calls over one Redis with a growing number of relays, and over a growing number of Redis masters. */
+/** Measures calls with a growing number of relays over one Redis, and with a growing number of Redis masters. */
 import { Redis } from 'ioredis';
 import { startRedisCluster } from '../../test/kit/redis-cluster.ts';
 import { startRelay, userToken, type Relay } from '../lib/callboard.ts';
@@ -12,17 +12,20 @@ import { HTTP_RUN } from '../loads/http.ts';
 import { BY_PAGE, nameOf, rowsOf, type Axis, type Curve } from './growth-axis.ts';
 import { makePlaces, postRequest } from './growth-places.ts';
 
-/** The number of unfinished calls at any time, over all relays. */
+/** The number of calls in flight, over all relays together. */
 const IN_FLIGHT = 48;
 /** The time of each measurement as a fraction of the usual time. */
 const PACE_FACTOR = 0.6;
-/** The number of users who own the called clients. Their keys are spread over the partitions. */
+/** The number of users who own the called clients. Their keys are distributed over the partitions. */
 const USERS = 6;
 /** The value of CALLBOARD_PARTITIONS. It divides evenly among one and among three masters. */
 const PARTITIONS = 6;
-/** The CPU that all relays together may need for a call, as a multiple of that with one relay, or with one master. */
+/** The allowed CPU time of all relays together per call, as a multiple of that with one relay or one master. */
 const BOUNDS = { relays: 1.5, masters: 1.3 } as const;
-/** What more relays may cost once most calls are of users whom another relay owns. */
+/**
+ * The allowed cost of six relays as a multiple of three. With so many relays, most calls are for users whom another
+ * relay owns.
+ */
 const SIX_TO_THREE = {
   relays: [{ from: 3, to: 6, bound: 1.45 }],
   redis: [{ from: 3, to: 6, bound: 1.25 }],
@@ -30,9 +33,9 @@ const SIX_TO_THREE = {
 /** The numbers of relays. */
 const SIZES = { redis: [1, 2, 3], owned: [1, 2, 3, 6] } as const;
 
-/** Returns the CPU time of all the Redis processes so far, in microseconds. */
+/** Returns the CPU time of all Redis processes so far, in microseconds. */
 type Cpu = () => Promise<number>;
-/** The relay that receives the calls: `near`, the relay of the called clients; `far`, the next relay. */
+/** The relay at which calls arrive. `near`: the relay of the called clients. `far`: the next relay. */
 type Way = 'near' | 'far';
 
 type Group = {
@@ -42,9 +45,9 @@ type Group = {
   readonly redis: Cpu;
 };
 
-/** The store of relays over Redis: that of today, or owners of partitions. */
+/** The kind of store over Redis: Redis scripts (`redis`), or relays that own partitions (`owned`). */
 export type Store = 'redis' | 'owned';
-/** What files and titles say of relays that own partitions. */
+/** What file names and titles contain for each kind of store. */
 const MARKS = { redis: { file: '', title: '' }, owned: { file: '-owned', title: ', owners' } } as const;
 
 export async function byRelays(run: Run, store: Store): Promise<Axis> {
@@ -89,11 +92,11 @@ export async function byMasters(run: Run, store: Store): Promise<Axis> {
 
 type Found = Pick<Axis, 'file' | 'title' | 'xLabel' | 'sizes'> & {
   readonly results: Results;
-  /** Whether the sizes are numbers of relays. */
+  /** Whether there are several relays, so that the sizes are numbers of relays. */
   readonly isSeveral: boolean;
 };
 
-/** Returns the axis. Calls between relays are shown in its table, because they are what this suite measures. */
+/** Creates the axis. Calls between relays are columns of its table, because they are what this suite measures. */
 function axis({ results, isSeveral: several, ...of }: Found): Axis {
   const near: readonly Curve[] = [
     {
@@ -166,7 +169,7 @@ async function timeAll(run: Run, groups: readonly Group[], { results, ways }: Ti
 
 type Part = { readonly way: Way; readonly ms: number };
 
-/** Measures calls at all relays at once, with the same total number of calls in flight. */
+/** Measures calls at all relays at the same time, with the same total number of calls in flight. */
 async function timed(load: Child, { relays, calls, redis }: Group, { way, ms }: Part): Promise<Sample> {
   const cpu = async (): Promise<number> => (await Promise.all(relays.map((relay) => relay.cpu()))).reduce(sum, 0);
   const before = { relays: await cpu(), redis: await redis() };

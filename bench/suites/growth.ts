@@ -1,4 +1,4 @@
-/** Measures how costs grow: each cost as a curve over a size on which it should not depend. */
+/** Measures how costs grow, each cost as a curve over a size on which it should not depend. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
 import { STYLE, writeSection } from '../lib/figures.ts';
@@ -14,7 +14,7 @@ import { byHomes } from './growth-homes.ts';
 import { byIdleRelays } from './growth-idle.ts';
 import { byMasters, byRelays } from './growth-relays.ts';
 
-/** The axes by name; some are measured together. `--only` selects by these names. */
+/** The axes by name. Some are measured together. `--only` selects axes by these names. */
 const AXES: readonly (readonly [string, (run: Run) => Promise<Axis | readonly Axis[]>])[] = [
   ['connections-memory', (run) => byConnections(run, 'memory')],
   ['connections-redis', (run) => byConnections(run, 'redis')],
@@ -50,22 +50,22 @@ export async function growth(run: Run): Promise<Report> {
   return report;
 }
 
-// Writes the results of the suite `growth`: figures and plots in `growth/`, and tables between two markers of
+// Writes the results of the suite `growth`: figures and plots into `growth/`, and tables between two markers of
 // docs/measurements.md.
 
 const FOLDER = new URL('../growth/', import.meta.url);
 const FIGURES = new URL('figures.json', FOLDER);
 
-/** The measured axes to write. `order`: the names of all axes in the order of the page. */
+/** The measured axes to write. `order`: the names of all axes, in the order of the page. */
 export type Found = { readonly axes: readonly Axis[]; readonly order: readonly string[]; readonly rounds: number };
 
 /**
- * Writes the plots and the section of the page. Axes that were not measured this time keep their earlier results.
- * Throws if the page has no markers for the section.
+ * Writes the plots and the section of the page. Axes that were not measured in this run keep their earlier results.
+ * Throws if the page does not have the markers.
  */
 async function writeGrowth({ axes, order, rounds }: Found): Promise<void> {
   const known = new Map([...(await figures()), ...axes].map((axis) => [axis.file, axis]));
-  // An axis that is measured together with another one has a longer name, and follows it.
+  // An axis that is measured together with another one has that one's name with a suffix, and comes after it.
   const all = order.flatMap((name) => [name, `${name}-traffic`].flatMap((file) => known.get(file) ?? []));
   await mkdir(FOLDER, { recursive: true });
   await writeFile(FIGURES, await format(JSON.stringify(all), { parser: 'json', ...STYLE }));

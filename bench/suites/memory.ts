@@ -1,4 +1,4 @@
-/** Measures the memory of idle connections: links of clients, and streams that wait for events. */
+/** Measures the memory of idle connections: links of clients, and event streams without events. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -17,11 +17,11 @@ import { type Column, type Goal, type Report, type RowKind, type Table, valueOf 
 import { Results, type Run } from '../lib/rounds.ts';
 import { measureStreams } from './fanout.ts';
 
-/** The number of links that the servers hold. */
+/** The number of links to each server. */
 const LINKS = 10_000;
-/** The number of streams that the servers hold. */
+/** The number of streams from each server. */
 const STREAMS = 5_000;
-/** The number of users who own the links. */
+/** The number of users to whom the links belong. */
 const USERS = 100;
 const OWN = 'callboard, connected clients';
 const GC = ['--expose-gc'];
@@ -50,7 +50,7 @@ type Idle = { readonly links: number; readonly command: readonly string[] };
 type Contender = {
   readonly name: string;
   readonly kind: RowKind;
-  /** Starts the server. `open` then opens this contender's links to it. */
+  /** Starts the server. `open`: opens this contender's links to it. */
   prepare(stack: AsyncDisposableStack): Promise<{ readonly child: Child; open(): Promise<unknown> }>;
 };
 
@@ -120,13 +120,13 @@ function goalsOf({ idle, waiting, bare }: Readonly<Record<'idle' | 'waiting' | '
   ];
 }
 
-// Measures a relay before anybody uses it: the time until it listens, and its memory.
+// Measures an unused relay: the time until it listens, and its memory.
 
 const AT_REST = 'callboard serve, at rest';
 const PROGRAM = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
-/** Without credentials the relay would be a trial, which keeps its data in a directory. */
+/** Without credentials the relay would run as a trial, which stores its data in a directory. */
 const CREDENTIALS = { CALLBOARD_SECRET: 's'.repeat(32), CALLBOARD_ADMIN_TOKEN: 'an-admin-token-of-the-benchmark' };
-/** The time for which the relay runs without requests before its memory is read, in milliseconds. */
+/** How long the relay runs without requests before its memory is read, in milliseconds. */
 const REST_MS = 5_000;
 const LINE = z.object({ url: z.string() });
 
@@ -174,7 +174,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
   throw new Error('it ended without a word');
 }
 
-/** Returns the memory of a process in megabytes, from Linux. On another system this row cannot run. */
+/** Returns the memory of a process in megabytes, as Linux reports it. On other systems this row cannot run. */
 async function residentMegabytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / 1e6;

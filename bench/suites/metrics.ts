@@ -1,4 +1,4 @@
-/** Measures what counting adds to the cost of one call. It runs inside this process, because no peer is compared. */
+/** Measures what counting adds to the cost of one call. It runs inside this process, because it compares no peers. */
 import { createMetrics, type Meter } from '../../src/platform/metrics.ts';
 import { FINE } from '../../src/core/metrics/reading.ts';
 import type { Sample } from '../lib/numbers.ts';
@@ -24,11 +24,11 @@ const ROW = {
   exemplars: 'the durations of one call, with exemplars',
   all: 'all of one call, with its part of a time slot',
 } as const;
-/** The goal: the cost that counting may add to one call, in microseconds. */
+/** The goal: the CPU time that counting may add to one call, in microseconds. */
 const GOAL_US = 0.3;
-/** The number of calls that are made before the clock is read again. */
+/** The number of calls between two readings of the clock. */
 const BATCH = 10_000;
-/** The number of calls in one slot of 5 s, at 200 calls per second. */
+/** The number of calls in one time slot of 5 s, at 200 calls per second. */
 const CALLS_IN_SLOT = 1000;
 
 const WAYS: readonly Way[] = [
@@ -38,7 +38,7 @@ const WAYS: readonly Way[] = [
   { name: ROW.all, kind: 'own', exemplars: false, work: closeAfterCalls },
 ];
 
-/** Counts what the relay counts for a call that its client acknowledges and completes. */
+/** Counts everything that the relay counts for a call that its client acknowledges and completes. */
 function countCall(meter: Meter): void {
   meter.count('commands_admitted');
   meter.count('commands_dispatched');

@@ -1,7 +1,7 @@
 /**
- * Measures what the parts of a known query of 4.5 KB cost, by taking them out of a copy of the sources, one after
- * another. Shares of a profile say less: a part that is called from many places, or that makes garbage, costs more than
- * its samples show.
+ * Measures the cost of each part of a known query of 4.5 KB, by removing the parts one after the other from a copy of
+ * the sources. A profile would be less accurate: a part that is called from many places, or that creates garbage, costs
+ * more than its samples show.
  */
 import { plantMutant, type Plant } from '../../faults/outages/mutants/plant.ts';
 import { ADMIN_TOKEN, startRelay } from '../lib/callboard.ts';
@@ -22,12 +22,12 @@ const HANDLER = 'http/request-handler.ts';
 const ACCESS_LOG = 'http/access-log.ts';
 const REPLY = 'web/reply.ts';
 
-/** An edit that removes a text. */
+/** Returns an edit that removes a text from a file. */
 const without = (file: string, find: string) => ({ file, find, replace: '' });
 
 /**
- * The parts in the order in which they are taken out, the innermost first. Each is edited in sources without the parts
- * before it. What is kept in place of a part is right only while one request is sent again and again.
+ * The parts in the order of their removal, the innermost first. Each part is removed from sources that lack the parts
+ * before it. The replacement of a part is correct only if the same request is sent again and again.
  */
 const PARTS: readonly Part[] = [
   {
@@ -167,7 +167,7 @@ export async function parts(run: Run): Promise<Report> {
   run.say('parts: warming up');
   await alternate(servers, { rounds: 1, results: new Results() }, measure(run.pace.warm));
   run.say('parts: timing');
-  // A part is a difference of two rows, which needs more rounds than a ratio.
+  // The cost of a part is the difference of two rows, which needs more rounds than a ratio.
   await alternate(servers, { rounds: run.pace.rounds * 3, results }, measure({ ms: run.pace.timedMs }));
   const names = [WHOLE, ...PARTS.map(nameOf)];
   const own = names.map((name) => results.row({ name, kind: 'own' }));
@@ -185,7 +185,7 @@ export async function parts(run: Run): Promise<Report> {
   };
 }
 
-/** Returns the row with what its part cost: how much less it takes than the row before. */
+/** Returns the row with the cost of its part, which is the difference to the row before. */
 function withPart(row: Row, before: Row | undefined): Row {
   const [cpu, more] = [row.values?.['cpu'], before?.values?.['cpu']];
   return row.values && cpu !== undefined && more !== undefined
@@ -222,7 +222,7 @@ async function startAll(
   return servers;
 }
 
-/** The most that a request may take beyond the query and the prebuilt answer, in microseconds. */
+/** The maximum CPU time of a request besides the query and the prebuilt answer, in microseconds. */
 const FIXED_US = 10;
 
 function goalsOf(table: Table): Goal[] {

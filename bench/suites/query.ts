@@ -1,6 +1,6 @@
 /**
- * Measures one user's summary by GraphQL: this relay compared with bare node:http and GraphQL servers, and with its own
- * REST route.
+ * Measures the summary of one user by GraphQL: this relay compared with bare node:http, with GraphQL servers, and with
+ * its own REST route.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -15,15 +15,15 @@ import { HTTP_RUN } from '../loads/http.ts';
 /** The number of kept-alive HTTP connections of the load. */
 const CONNECTIONS = 32;
 
-/** One contender, and the request that is sent to it. */
+/** A contender, with the request that is sent to it. */
 export type Server = {
   readonly name: string;
   readonly kind: RowKind;
   readonly child: Child;
   readonly token: string | null | Readonly<Record<UserName, string>>;
-  /** A path to request with GET, in place of the query. */
+  /** The path of a GET request that is sent instead of the query. */
   readonly path?: string;
-  /** The Accept header of this contender's request. The other contenders get none. */
+  /** The Accept header of this contender's request. Requests to other contenders have none. */
   readonly accept?: string;
 };
 
@@ -44,7 +44,7 @@ export const OWN = {
   slow: 'callboard --no-fast-path',
   rest: 'callboard REST GET',
 } as const;
-/** An Accept header with which Yoga answers every request, never the fast path. */
+/** An Accept header with which Yoga answers every request, and the fast path none. */
 const BY_YOGA = 'application/json, */*;q=0.1';
 const OWN_USER = "callboard, a user's token";
 const OWN_ROWS = [OWN.fast, OWN_USER, OWN.warm, OWN.cold, OWN.slow, OWN.rest].map((name) => ({
@@ -86,7 +86,7 @@ export async function query(run: Run): Promise<Report> {
   return { suite: 'query', tables, goals: goalsOf(tables), notes };
 }
 
-/** Returns results that keep the failures of the warm-up and drop its measurements. */
+/** Returns results that record the failures during the warm-up but drop its measurements. */
 function discarding(results: Results): Results {
   const none = new Results();
   none.fail = (name, error) => results.fail(name, error);
@@ -150,7 +150,7 @@ export async function populate(
   await holder.ask('connect', { link: relay.link, clients: clients.flat() }, z.number());
 }
 
-/** Returns the relay's answers, which the peers serve. */
+/** Returns the relay's answers, which the peers then serve. */
 export async function seed(
   relay: Relay,
   users: readonly UserName[] = USER_NAMES,
@@ -163,7 +163,7 @@ export async function seed(
   return Object.fromEntries(await Promise.all(users.map(of)));
 }
 
-/** Returns the token for a user. A user may query only their own data. */
+/** Returns the token with which a user is queried. Users may query only their own data. */
 function tokenFor(token: string | Readonly<Record<UserName, string>>, user: UserName): string {
   return typeof token === 'string' ? token : token[user];
 }
@@ -186,7 +186,9 @@ export async function timed(load: Child, server: Server, { user, length }: Timin
   return { rate: (count * 1000) / ms, cpu, system, ...rest };
 }
 
-/** Sends the same requests to each contender, and excludes contenders with a different answer. Returns a note. */
+/**
+ * Sends the same requests to all contenders, and excludes contenders whose answer differs. Returns a note about them.
+ */
 export async function compare(
   servers: Server[],
   fail: (name: string, error: unknown) => void,
@@ -212,7 +214,7 @@ export async function compare(
   return [`Answers compared before timing: all equal as JSON, ${equal} equal to the first of their size byte by byte.`];
 }
 
-/** Returns the text of an answer, without the parts that differ between relays and over time. */
+/** Returns the text of an answer, without the parts that differ between relays and change over time. */
 async function answerTo(server: Server, user: UserName): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${server.child.port}/graphql`, {
     method: 'POST',

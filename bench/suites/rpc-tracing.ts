@@ -1,4 +1,4 @@
-/** Measures what tracing adds to a call. It runs inside this process, because no peer is compared. */
+/** Measures what tracing adds to the cost of a call. It runs inside this process, because it compares no peers. */
 import * as sdk from '@opentelemetry/sdk-trace';
 import { trace } from '@opentelemetry/api';
 import { createCallboard, type CallboardOptions } from '../../src/callboard.ts';
@@ -21,7 +21,7 @@ import { PAYLOAD_TEXT } from '../lib/rpc.ts';
 type TraceApi = NonNullable<CallboardOptions['tracing']>;
 
 const OFF = 'tracing off';
-/** The modes of tracing. `bound` is the CPU time that the mode may add to a call, in microseconds. */
+/** The modes of tracing. `bound`: the CPU time that the mode may add to a call, in microseconds. */
 const MODES: readonly { readonly name: string; readonly bound: number; readonly ratio: string }[] = [
   { name: 'tracing, sampled off', bound: 1, ratio: '0' },
   { name: 'tracing, 1 % sampled', bound: 1, ratio: '0.01' },
@@ -30,7 +30,7 @@ const MODES: readonly { readonly name: string; readonly bound: number; readonly 
 const OFF_BOUND = 0.2;
 const TITLE = 'What tracing adds to a call inside the relay';
 
-/** The number of calls in a chunk. The modes alternate chunk by chunk. */
+/** The number of calls in a chunk. The mode changes after each chunk. */
 const CHUNK = 250;
 /** The number of chunks of each mode in a round. */
 const CHUNKS = 60;
@@ -39,9 +39,7 @@ const SEAM_CALLS = 1_000_000;
 
 type TracingCosts = { readonly table: Table; readonly goals: readonly Goal[] };
 
-/**
- * Runs chunks of calls with and without tracing, one after the other. Returns the medians of their differences in cost.
- */
+/** Runs chunks of calls with and without tracing in turn. Returns the medians of the differences in cost. */
 export async function measureTracing({ pace, quick, say, wanted }: Run): Promise<TracingCosts> {
   const added = new Map<string, number[]>([OFF, ...MODES.map(({ name }) => name)].map((name) => [name, []]));
   if (![...added.keys()].some(wanted)) return { table: tableOf([]), goals: [] };
@@ -62,7 +60,7 @@ function tableOf(rows: readonly Row[]): Table {
   return { title: TITLE, columns: [{ key: 'cpu', label: 'CPU us/call' }], rows, by: 'cpu' };
 }
 
-/** Measures one round on new relays, because a relay remembers the calls that ended. */
+/** Measures one round on new relays, because a relay remembers calls that have ended. */
 async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const plain = stack.use(await startCalls(null));
@@ -73,7 +71,7 @@ async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number
   }
   for (let chunk = -WARM_CHUNKS; chunk < chunks; chunk++)
     for (const { name, calls } of traced) {
-      // Every other time the traced chunk comes first, so that neither mode gains from its position.
+      // The order alternates, so that neither mode gains from its position.
       const [first, second] = chunk % 2 === 0 ? [plain, calls] : [calls, plain];
       const costs = new Map([[first, await first.cost()]]);
       costs.set(second, await second.cost());
@@ -81,7 +79,7 @@ async function measureRound(added: ReadonlyMap<string, number[]>, chunks: number
     }
 }
 
-/** Returns the whole SDK as `callboard serve` uses it, with an exporter that sends nothing. */
+/** Returns the complete SDK as `callboard serve` uses it, with an exporter that sends nothing. */
 function apiWith(sampling: TraceSampling): TraceApi {
   const exporter = {
     export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
@@ -97,7 +95,7 @@ function apiWith(sampling: TraceSampling): TraceApi {
 }
 
 type Calls = AsyncDisposable & {
-  /** Makes a chunk of calls, one after the other. Resolves with the CPU time of one call, in microseconds. */
+  /** Makes a chunk of calls, one after the other. Resolves with the CPU time per call, in microseconds. */
   cost(): Promise<number>;
 };
 
@@ -110,7 +108,7 @@ const USER: UserPrincipal = {
 const ACTION = { name: 'work', summary: null, description: null, version: null, checksArguments: null, schema: null };
 const RESULT = { kind: 'result', payload: trustJson(PAYLOAD_TEXT), error: null, refused: false } as const;
 
-/** Starts a relay in this process, and a client that acknowledges and completes each command in the same tick. */
+/** Starts a relay in this process, and a client that acknowledges and completes each command in the same turn. */
 async function startCalls(tracing: TraceApi | null): Promise<Calls> {
   const callboard = createCallboard({ config: { auth: {} }, ...(tracing && { tracing }) });
   const { core } = callboard;
@@ -152,7 +150,7 @@ async function call(core: Core): Promise<void> {
 
 const NO_TRACING = { tracing: null, nodeId: 'n' } as const;
 
-/** Returns the CPU time of the code for tracing that a call passes through when nothing is traced, in microseconds. */
+/** Returns the CPU time per call of the tracing code if nothing is traced, in microseconds. */
 function seams(): number {
   const request = { userId: 'bench', clientId: 'tab', action: 'work' };
   const client = { userId: 'bench', clientId: 'tab' };

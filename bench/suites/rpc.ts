@@ -1,4 +1,4 @@
-/** Measures one call: from the caller over the relay to the client, and back. */
+/** Measures one call, from the caller over the relay to the client and back. */
 import { ratio, valueOf, type Column, type Goal, type Report, type Table } from '../lib/report.ts';
 import { alternate, Results, type Run } from '../lib/rounds.ts';
 import { IN_FLIGHT, PAYLOAD_TEXT } from '../lib/rpc.ts';
@@ -13,7 +13,7 @@ const COLUMNS: readonly Column[] = [
   { key: 'system', label: 'system us' },
 ];
 
-/** The paths whose calls a directory may record: they are also measured with one call in flight. */
+/** The paths whose calls may be recorded in a data directory. They are also measured with one call in flight. */
 const WITH_DATA = RPC_CONTENDERS.filter(({ name }) =>
   [RPC.bare, RPC.data100, RPC.dataAlways, RPC.dataOff].some((wanted) => wanted === name),
 );
@@ -44,7 +44,7 @@ type MeasuredCalls = {
   readonly levels: readonly number[];
 };
 
-/** Starts each path, and measures the paths in turn. Returns a table for each number of calls in flight. */
+/** Starts the paths and measures them in turn. Returns a table for each number of calls in flight. */
 export async function measureCalls(run: Run, measuring: MeasuredCalls): Promise<readonly Table[]> {
   const { suite, title, contenders, columns, by, levels } = measuring;
   await using stack = new AsyncDisposableStack();
@@ -74,7 +74,10 @@ export async function measureCalls(run: Run, measuring: MeasuredCalls): Promise<
   return tables;
 }
 
-/** What a directory that is synced every 100 ms may add to a call: the larger of microseconds and a part of the call. */
+/**
+ * What a data directory that is synced every 100 ms may add to a call: some microseconds or a part of the call,
+ * whichever is more.
+ */
 const DATA_BOUND = { us: 9, part: 0.35 };
 
 function goalsOf(table: Table): Goal[] {

@@ -1,4 +1,4 @@
-/** Measures how long the users of a relay wait that was killed, or that stops in order, until another one owns them. */
+/** Measures how long users wait until another relay owns them, after their relay was killed or stopped in order. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { ADMIN_TOKEN, askJson, startRelay, userToken, type Relay } from '../lib/callboard.ts';
@@ -10,19 +10,19 @@ import { type Goal, type Report, type Table, valueOf } from '../lib/report.ts';
 import { Results, type Run } from '../lib/rounds.ts';
 import { CALLS, IN_FLIGHT } from '../lib/rpc.ts';
 
-/** How many calls the owner has recorded, of users in partitions of their own. */
+/** The number of calls that the owner has recorded, for users in different partitions. */
 const FILLINGS = [
   { name: 'no command', calls: 0 },
   { name: '10,000 commands', calls: 10_000 },
   { name: '100,000 commands', calls: 100_000 },
 ] as const;
 const USERS = 16;
-/** The default lease of a relay, in seconds. */
+/** The default duration of a relay's lease, in seconds. */
 const LEASE_S = 2.5;
 
-/** The time between two questions about a user while the owner stops, in milliseconds. */
+/** The delay before a user is requested again while the owner stops, in milliseconds. */
 const ASK_MS = 5;
-/** The most that the median user may wait while a partition is handed over, in milliseconds. */
+/** The goal for the median wait of users while partitions are handed over, in milliseconds. */
 const HANDOVER_MS = 200;
 
 const COLUMNS = [
@@ -71,10 +71,10 @@ async function noted(results: Results, name: string, work: () => Promise<Sample>
   }
 }
 
-/** Two relays, and users of the first one. */
+/** Two relays, and users whose partitions the first one owns. */
 type Place = { readonly owner: Relay; readonly other: Relay; readonly users: readonly string[] };
 
-/** Fills the logs of users, and returns what `end` measures while the owner goes. */
+/** Fills the logs of the users, and returns the measurements of `end`, which ends the owner. */
 async function measured(calls: number, end: (place: Place) => Promise<Sample>): Promise<Sample> {
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await openRedis());

@@ -1,6 +1,7 @@
 /**
- * Compares every counter and index of a namespace in Redis with what is there. For the ends of runs and tests: it reads
- * all keys, and Redis answers no other request while it reads a partition.
+ * Compares every counter and index of a namespace in Redis with the stored data that it counts or lists. It is meant
+ * for the ends of runs and tests, because it reads all keys, and Redis answers no other request while it reads a
+ * partition.
  */
 import { auditCommands } from './commands.ts';
 import { Differences, Shares } from './differences.ts';
@@ -10,16 +11,19 @@ import { auditSites } from './sites.ts';
 import { readSnapshots, type Snapshot, type SnapshotOptions } from './snapshot.ts';
 
 export type Audit = {
-  /** The number of keys that were read. */
+  /** The number of keys that the audit read. */
   readonly keys: number;
-  /** One sentence for each difference: the key, what it has, and what it should have. Empty if all is right. */
+  /**
+   * One sentence for each difference: the key, its value, and the value that it should have. Empty if there is no
+   * difference.
+   */
   readonly wrong: readonly string[];
 };
 
 type AuditOptions = SnapshotOptions & {
   /**
-   * Whether the share `marks` may have been used up. If so, a name may stand for an id that the relay made and that has
-   * no mark, so marks that are missing are not found. Default false.
+   * Whether the share `marks` may have been used up. If so, missing marks are not reported, because the name of an id
+   * that the relay created may then have no mark. Default false.
    */
   readonly marksRanOut?: boolean;
 };
@@ -45,7 +49,7 @@ function auditPartition(snapshot: Snapshot, marksRanOut: boolean): readonly stri
   return differences.found;
 }
 
-/** The fields of `meta` that are no amounts of shares. */
+/** The fields of `meta` that are not amounts of shares. */
 const META = [
   'store',
   'schema',
@@ -59,14 +63,17 @@ const META = [
   'cursor',
   'spill',
 ];
-/** The spans whose amounts add up to a share, by the letter that the names of the spans begin with. */
+/** For each first letter of a span's name, the share to which the amounts of such spans add up. */
 const SHARE_OF_SPAN: Readonly<Record<string, string>> = { n: 'm', k: 'm', r: 'r', d: 'd' };
-/** The shares of which the amount of a user is the sum of its spans, which are compared with what is there. */
+/**
+ * The shares in which the amount of a user is the sum of the user's spans. These sums are compared with the stored
+ * data.
+ */
 const SUMS: ReadonlySet<string> = new Set(['m', 'r', 'e', 'd']);
 
 /**
- * Compares the amounts of shares: of each span and of each user with what is there, and each sum with the amounts that
- * it is the sum of. The total of a share is the sum over its users.
+ * Compares the amounts of shares. The amounts of each span and each user are compared with the stored data, and each
+ * sum with the amounts that it adds up. The total of a share is the sum over its users.
  */
 function auditShares({ hashes }: Snapshot, differences: Differences, shares: Shares): void {
   const meta = hashes('meta').get('') ?? new Map<string, string>();
@@ -76,7 +83,7 @@ function auditShares({ hashes }: Snapshot, differences: Differences, shares: Sha
     const held = Number(meta.get(field) ?? 0);
     const [first = '', user] = field.split(':');
     if (user === undefined) continue;
-    // The name of a span of ended commands begins with a digit.
+    // The name of a span of ended commands begins with a digit, and has no letter.
     const sum = first.length === 1 ? first : `${SHARE_OF_SPAN[first.charAt(0)] ?? 'e'}:${user}`;
     sums.set(sum, (sums.get(sum) ?? 0) + held);
     const { least, most } = shares.get(field);

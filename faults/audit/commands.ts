@@ -6,7 +6,7 @@ import { isKept, put, fieldsOf, type Recorded, type Fields, nameOf, numbered, ty
 import type { Snapshot } from './snapshot.ts';
 import { auditSpans } from './spans.ts';
 
-/** The most waits on a command (limits.ts: WAITERS_PER_COMMAND). */
+/** The maximum number of waits for one command (limits.ts: WAITERS_PER_COMMAND). */
 const WAITS = 64;
 
 export function auditCommands(snapshot: Snapshot, differences: Differences, shares: Shares): void {
@@ -27,9 +27,9 @@ export function auditCommands(snapshot: Snapshot, differences: Differences, shar
   });
 }
 
-// Live commands.
+// Audits live commands.
 
-/** Reads the live commands, and compares the fields of their clients with each other. */
+/** Reads the live commands, and compares the fields of each client's records with one another. */
 function readLive({ hashes, sets }: Snapshot, differences: Differences): readonly Recorded[] {
   const live: Recorded[] = [];
   const bound = new Map<string, Map<string, number>>();
@@ -73,12 +73,15 @@ type Queue = {
 
 const [STAGE, PLACE] = [STATE.indexOf('stage'), STATE.indexOf('place')];
 
-/** Compares the number of commands that wait to be dispatched, and the highest place that was given to one. */
+/**
+ * Compares the number of commands that wait to be dispatched, and the highest place in the queue that a command was
+ * given.
+ */
 function auditQueue(differences: Differences, { key, client, states }: Queue): void {
   const waiting = states.filter((state) => state[STAGE] === 'queued' || state[STAGE] === 'admitted');
   differences.equal(key, 'n', { has: Number(client.get('n') ?? 0), should: waiting.length });
   const last = Math.max(0, ...waiting.map((state) => Number(state[PLACE])));
-  // The highest place stays as long as any command waits, also if that of the place has been dispatched.
+  // The highest place stays as long as any command waits, even if the command at that place was dispatched.
   if (Number(client.get('o') ?? 0) < last) differences.add(key, `has o at ${client.get('o')} below the place ${last}`);
 }
 
@@ -98,7 +101,7 @@ function auditLive(differences: Differences, { key, id, fields, client }: LiveCo
   const entries = (client.get(`w${id}`) ?? '').split('\0').slice(0, -1);
   const nodes = new Set<string>();
   let waits = 0;
-  // An entry of a node's earlier epoch stays until the command ends or the node waits again: it counts no more.
+  // An entry of a node's earlier epoch is ignored. It stays until the command ends or the node waits again.
   for (let i = 0; i < entries.length; i += 3) {
     const [node = '', , list = ''] = entries.slice(i, i + 3);
     const numbers = list.split(',').slice(0, -1);
@@ -134,8 +137,8 @@ function auditReservations({ hashes, zsets }: Snapshot, differences: Differences
   differences.members('scopes', { has: zsets('scopes').get(''), should: scopes });
   differences.members('connectdue', { has: zsets('connectdue').get(''), should: unconnected });
   const due = zsets('scopedue').get('') ?? new Map<string, number>();
-  // A scope's time may be too early, and a scope without reservations stays: the next search for due commands mends
-  // both.
+  // The time of a scope may be too early, and a scope may stay without reservations. The next search for due commands
+  // corrects both.
   for (const [sh, own] of reserved) {
     const first = Math.min(...own.values());
     const at = due.get(sh);

@@ -1,10 +1,10 @@
-/** Collects the differences that an audit finds, and the amounts of shares that it counts. */
+/** Collects the differences that an audit finds, and the amounts of shares that the audit counts. */
 
 type Value = string | number;
 /** The members of a ZSET or SET, or the fields of a HASH, with their values. */
 type Members<V extends Value> = ReadonlyMap<string, V>;
 
-/** Collects the differences of a partition. */
+/** Collects the differences in one partition. */
 export class Differences {
   readonly found: string[] = [];
   readonly #tag: string;
@@ -13,7 +13,7 @@ export class Differences {
     this.#tag = tag;
   }
 
-  /** Adds a difference. `key`: the name of the key without the tag of its partition. */
+  /** Adds a difference. `key`: the name of the key, without the tag of its partition. */
   add(key: string, says: string): void {
     this.found.push(`${key.startsWith(this.#tag) ? key : `${this.#tag}:${key}`} ${says}`.replaceAll('\0', '/'));
   }
@@ -24,8 +24,8 @@ export class Differences {
   }
 
   /**
-   * Compares all members of a key with those that it should have. `may`: says of a member with another value, or on one
-   * side only, whether this is no fault.
+   * Compares all members of a key with those that it should have. `may`: returns whether it is no fault that a member
+   * has another value, or is missing on one side.
    */
   members<V extends Value>(
     key: string,
@@ -44,7 +44,10 @@ export class Differences {
     }
   }
 
-  /** Compares the members of all keys of a kind. `may`: as in `members`, with the rest of the key's name in front. */
+  /**
+   * Compares the members of all keys of a kind. `may`: as in `members`, but its first argument is the rest of the key's
+   * name.
+   */
   keys<V extends Value>(
     kind: string,
     all: { readonly has: ReadonlyMap<string, Members<V>>; readonly should: ReadonlyMap<string, Members<V>> },
@@ -57,19 +60,19 @@ export class Differences {
   }
 }
 
-/** What users hold of the shares that Redis counts: the amounts that the fields of `meta` should have. */
+/** The amounts of the shares that Redis counts, as the fields of `meta` should have them. */
 export class Shares {
-  /** The least and the most that each field may have: `<share>:<user's hash>`, or `<span>:<user's hash>`. */
+  /** The minimum and maximum of each field: `<share>:<user's hash>`, or `<span>:<user's hash>`. */
   readonly #amounts = new Map<string, { readonly least: number; readonly most: number }>();
 
-  /** Whether a name may stand for no mark, because the share `marks` had no room. */
+  /** Whether a name may have no mark, because the share `marks` had no room. */
   readonly marksRanOut: boolean;
 
   constructor({ marksRanOut }: { readonly marksRanOut: boolean }) {
     this.marksRanOut = marksRanOut;
   }
 
-  /** Adds to the amount of a field. `most`: the most that may be added, if what is there does not say exactly. */
+  /** Adds to the amount of a field. `most`: the maximum to add, if the stored data do not give an exact amount. */
   add(field: string, least: number, most = least): void {
     const before = this.#amounts.get(field) ?? { least: 0, most: 0 };
     this.#amounts.set(field, { least: before.least + least, most: before.most + most });

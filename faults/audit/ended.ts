@@ -1,4 +1,4 @@
-/** Ended commands. */
+/** Audits ended commands: their records, results, names and marks, and the order in which the oldest are dropped. */
 import { decodeMark, STATE } from '../../src/backends/redis/commands/record.ts';
 import {
   divided,
@@ -14,16 +14,16 @@ import {
 import type { Differences, Shares } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The longest time between admission and end of a command (lib-reduce), in milliseconds. */
+/** The maximum time between admission and end of a command (lib-reduce), in milliseconds. */
 const LIFE_MS = 660_000;
 
 const HOUR_MS = 3_600_000;
-/** The shortest span of names (lib-reduce), in milliseconds. */
+/** The minimum length of a span of names (lib-reduce), in milliseconds. */
 const NAMES_MS = 60_000;
 
 /**
- * Reads the records of ended commands, and finds commands that have two records at once. Counts the marks that stand in
- * the place of records.
+ * Reads the records of ended commands, reports commands that have two records at once, and counts the marks that
+ * replaced records.
  */
 export function readEnded(snapshot: Snapshot, differences: Differences, shares: Shares): readonly Recorded[] {
   const ended: Recorded[] = [];
@@ -33,7 +33,8 @@ export function readEnded(snapshot: Snapshot, differences: Differences, shares: 
     for (const [name, whole] of records) {
       const mark = decodeMark(whole);
       if (mark) {
-        // The names of a command that ended late may be removed before its mark, and with them the room for the mark.
+        // If a command ended late, its names may be removed before its mark, and the room for the mark is given back
+        // with them.
         const isLate = mark.mark.endedAt > Number(whole.split('\0')[2]) + LIFE_MS;
         shares.add(`k${span}:${uh}`, isLate ? 0 : 1, 1);
         continue;
@@ -56,7 +57,7 @@ export function readEnded(snapshot: Snapshot, differences: Differences, shares: 
   return ended;
 }
 
-/** The names that a share bounds over all nodes, each with the time until which it counts, by user's hash and span. */
+/** The names that a share limits over all nodes, by user's hash and span, each with the time until which it counts. */
 type Order = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 export function orderOf(ended: readonly Recorded[]): Order {
@@ -66,7 +67,7 @@ export function orderOf(ended: readonly Recorded[]): Order {
   return order;
 }
 
-/** Returns the marks of messages that are there, in the span of each by which the oldest are found. */
+/** Returns the stored marks of messages, each in the span by which the oldest marks are found. */
 export function marksIn({ lists, strings, now }: Snapshot): Order {
   const order: Lists = new Map();
   for (const [part, entries] of lists('markorder'))
@@ -86,7 +87,10 @@ export function marksIn({ lists, strings, now }: Snapshot): Order {
 
 type Ordered = { readonly letter: 'e' | 'd'; readonly should: Order; readonly shares: Shares };
 
-/** Compares the orders and the indexes by which the oldest are dropped with what is there, and counts it. */
+/**
+ * Compares the orders and indexes by which the oldest data are dropped with the stored data, and counts the data for
+ * the shares.
+ */
 export function auditOrder(
   { lists, zsets }: Snapshot,
   differences: Differences,
@@ -111,7 +115,7 @@ export function auditOrder(
     if ((known.get(uh) ?? Infinity) > at) differences.add(kind, `has ${uh} from ${at} on, the index ${known.get(uh)}`);
 }
 
-/** Compares how many commands are forgotten in each second with the records. */
+/** Compares the number of commands that are forgotten in each second with the records. */
 export function auditEndedCounts(
   { hashes, now }: Snapshot,
   differences: Differences,
@@ -123,7 +127,7 @@ export function auditEndedCounts(
     seconds.set(second, (seconds.get(second) ?? 0) + 1);
   }
   const has = numbered(hashes('endedcount').get('') ?? new Map());
-  // The counts of past seconds are not read, and are removed from time to time.
+  // Counts for past seconds are not read any more, and are removed later.
   const past = (second: string): boolean => Number(second) <= Math.floor(now / 1000);
   differences.members('endedcount', { has, should: seconds }, past);
 }
@@ -134,7 +138,7 @@ type Ended = {
   readonly shares: Shares;
 };
 
-/** Compares the results with the records that name them, and adds up their bytes. */
+/** Compares the results with the records that refer to them, and adds up their bytes. */
 export function auditResults(
   { hashes, now }: Snapshot,
   differences: Differences,
@@ -147,10 +151,12 @@ export function auditResults(
   }
   for (const [uh, own] of spans)
     for (const [name, over] of own)
-      // The results of a span expire when it is over, and are given back when a node removes the span.
+      // The results of a span expire when the span is over. Their bytes are given back later, when a node removes the
+      // span.
       if (name.startsWith('r') && over <= now && !hashes('results').has(`${uh}:${name.slice(1)}`))
         shares.add(`${name}:${uh}`, 0, Infinity);
-  // A result may stay longer than its record, which may be removed sooner. So only records are looked up.
+  // Only the results of existing records are looked up. Other results are no fault, because a record may be removed
+  // before its result.
   for (const { fields } of ended) {
     const { uh, ch, commandId, resultIn } = fields;
     if (resultIn === '' || resultIn === '-' || (spans.get(uh)?.get(`r${resultIn}`) ?? 0) <= now) continue;
@@ -166,12 +172,15 @@ export function auditResults(
 
 type Named = {
   readonly spans: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** The live commands, and those that ended and whose records are kept. */
+  /** The live commands, and the ended ones whose records are stored. */
   readonly commands: readonly Recorded[];
   readonly shares: Shares;
 };
 
-/** Compares the names of commands, in the listings by name and by time of admission, and counts the marks of names. */
+/**
+ * Compares the names of commands in both listings, by name and by time of admission, and counts the marks for the
+ * names.
+ */
 export function auditNames(
   { zsets, now }: Snapshot,
   differences: Differences,
@@ -199,8 +208,8 @@ export function auditNames(
     put(admitted, String(Number(admittedAt) - (Number(admittedAt) % HOUR_MS)), member, Number(admittedAt));
   differences.keys('admitted', { has: zsets('admitted'), should: admitted }, (_, member, has, should) => {
     const window = windowOf(member.slice(0, 22));
-    // The name of a command that is gone stays for a while. It is removed so late that a command's record is gone by
-    // then, except if no node ran for a while.
+    // The name of a command that no longer exists stays for a while. It is removed so late that the command's record
+    // was removed before, unless no node ran for some time.
     if (should === undefined) return window === Infinity || (has ?? 0) + window <= now;
     return has === undefined && should + LIFE_MS + window <= now;
   });
@@ -220,9 +229,9 @@ type Marks = {
 };
 
 /**
- * Adds up the marks of each span of names. One is counted for each command that was admitted in the span. A name may
- * stand for no mark: the second name of a command that ended very late, and that of an id that the relay made while the
- * share `marks` had no room. If the window is shorter than the span, one name may stand for several commands.
+ * Adds up the marks for each span of names. A mark is counted for each command that was admitted in the span. A name
+ * may have no mark: the second name of a command that ended very late, and the name of an id that the relay created
+ * while the share `marks` had no room. If the window is shorter than the span, one name may stand for several commands.
  */
 function auditMarks({ zsets }: Pick<Snapshot, 'zsets' | 'now'>, { kept, times, clients, shares }: Marks): void {
   for (const [part, names] of zsets('names')) {

@@ -1,11 +1,12 @@
 /**
- * Audits history: the heads of streams against their blocks, the places of commands' rows against the rows, and sums.
+ * Audits history: compares the heads of streams with their blocks, the places of commands' rows with the rows, and
+ * sums.
  */
 import { createHash } from 'node:crypto';
 import type { Differences, Shares } from './differences.ts';
 import type { Entry, Snapshot } from './snapshot.ts';
 
-/** A stream with its head, as lib-history describes them. */
+/** A stream with its head (see lib-history). */
 type Stream = {
   readonly userId: string;
   readonly uh: string;
@@ -24,14 +25,14 @@ type Head = {
 };
 type Span = { readonly start: number; readonly over: number };
 
-/** The suffix of link histories, which are listed and counted nowhere. */
+/** The suffix of link histories, which are in no listing and no count. */
 const LINKS = 'links';
 /** The number of fields of a row in a block, and the index of the command's id among them. */
 const FIELDS = 11;
 const COMMAND = 4;
-/** The most places of a command in its own ZSET (lib-history-commands). Older ones are dropped. */
+/** The maximum number of places in the ZSET of one command (lib-history-commands). Older places are dropped. */
 const PLACES = 100_000;
-/** The longest span of places (lib-history-spans), in milliseconds. */
+/** The maximum length of a span of places (lib-history-spans), in milliseconds. */
 const LONGEST_SPAN_MS = 43_200_000;
 
 export function auditHistory(snapshot: Snapshot, differences: Differences, shares: Shares): void {
@@ -45,7 +46,7 @@ export function auditHistory(snapshot: Snapshot, differences: Differences, share
   auditPlaces(snapshot, differences, streams);
 }
 
-/** Reads the streams that have a head. Compares them with the index of the times at which they are forgotten. */
+/** Reads the streams that have a head, and compares them with the index of the times at which streams are forgotten. */
 function readStreams({ hashes, streams, zsets, now }: Snapshot, differences: Differences): readonly Stream[] {
   const found: Stream[] = [];
   const known = new Set<string>();
@@ -55,7 +56,7 @@ function readStreams({ hashes, streams, zsets, now }: Snapshot, differences: Dif
     known.add(sth);
     if (text !== undefined)
       found.push({ userId, uh, suffix, sth, head: headOf(text), blocks: streams('stream').get(sth) ?? [] });
-    // The heads of a user expire long after all of its streams were due to be forgotten.
+    // A user's heads expire long after the time at which all of the user's streams should be forgotten.
     else if (goneAt > now) differences.add('streamgone', `has ${member}, which has no head`);
   }
   for (const [uh, heads] of hashes('streamheads'))
@@ -75,7 +76,7 @@ function headOf(text: string): Head {
   return { seq, at, turn, evictedAt, next, bytes };
 }
 
-/** Compares the listings of streams with the streams. */
+/** Compares the listings of streams with the streams themselves. */
 function auditIndexes({ hashes, zsets }: Snapshot, differences: Differences, streams: readonly Stream[]): void {
   const suffixes = new Map<string, Map<string, number>>();
   const ages = new Map<string, Map<string, number>>();
@@ -91,7 +92,7 @@ function auditIndexes({ hashes, zsets }: Snapshot, differences: Differences, str
   }
   differences.keys('streams', { has: zsets('streams'), should: suffixes });
   differences.members('streamusers', { has: zsets('streamusers').get(''), should: users });
-  // The index of ages may be behind the last write of a stream, but never ahead of it.
+  // The index of ages may be older than the last write of a stream, but never newer.
   const behind = (_part: string, _member: string, has?: number, turn?: number): boolean =>
     has !== undefined && turn !== undefined && has <= turn;
   differences.keys('streamage', { has: zsets('streamage'), should: ages }, behind);
@@ -102,7 +103,7 @@ function auditBlocks({ hashes, zsets, now }: Snapshot, differences: Differences,
   const { uh, suffix, sth, head, blocks } = stream;
   const key = `stream:${sth}`;
   const goneAt = zsets('streamgone').get('')?.get(`${stream.userId}\0${suffix}\0${uh}\0${sth}`) ?? 0;
-  // The key of a stream that is due to be forgotten may have expired before its head.
+  // The key of a stream that should be forgotten may expire before its head.
   if (blocks.length === 0 && goneAt <= now) return;
   const bytes = blocks.reduce((sum, { fields }) => sum + Buffer.byteLength(fields[1] ?? ''), 0);
   differences.equal(`streamheads:${uh}`, `bytes of ${suffix}`, { has: head.bytes, should: bytes });
@@ -119,7 +120,7 @@ function auditBlocks({ hashes, zsets, now }: Snapshot, differences: Differences,
   const end = `the last row of ${suffix} at`;
   differences.equal(`streamheads:${uh}`, end, { has: `${head.at}-${head.seq}`, should: `${last.at}-${last.seq}` });
   const sizes = new Map(blocks.map(({ id, fields }) => [id, Buffer.byteLength(fields[1] ?? '')]));
-  // The oldest blocks as the last trim read them. Some of them may be gone since.
+  // The oldest blocks, as the last trim read them. Some of them may have been removed since.
   for (const one of (hashes('streamheads').get(uh)?.get(`c${sth}`) ?? '').split(' ')) {
     const [id = '', size] = one.split(':');
     const should = sizes.get(id);
@@ -128,7 +129,10 @@ function auditBlocks({ hashes, zsets, now }: Snapshot, differences: Differences,
   }
 }
 
-/** Checks that the users that may be over their guarantee of history hold something. Their order may be outdated. */
+/**
+ * Checks that each user in the index of users that may exceed their guarantee of history has some history. The order of
+ * the index may be outdated.
+ */
 function auditOver({ hashes, zsets }: Snapshot, differences: Differences): void {
   const meta = hashes('meta').get('');
   for (const member of zsets('historyover').get('')?.keys() ?? []) {
@@ -137,12 +141,12 @@ function auditOver({ hashes, zsets }: Snapshot, differences: Differences): void 
   }
 }
 
-// The places of commands' rows.
+// Audits the places of commands' rows.
 
-/** A place as a text, and when its row was written. */
+/** The time at which each row was written, by its place (as text). */
 type Places = Map<string, Map<string, number>>;
 
-/** Compares the places of the rows of each user's commands with the rows, and the spans of places with their index. */
+/** Compares the places of each user's rows of commands with the rows, and the spans of places with their index. */
 function auditPlaces(snapshot: Snapshot, differences: Differences, streams: readonly Stream[]): void {
   const { hashes, zsets, now } = snapshot;
   const spans = new Map([...hashes('streamheads')].map(([uh, heads]) => [uh, spansOf(heads.get('s') ?? '')]));
@@ -163,10 +167,10 @@ function auditPlaces(snapshot: Snapshot, differences: Differences, streams: read
     for (const commandId of new Set<string>([...has.keys(), ...should.keys()])) {
       const key = `cmdrows:${uh} of ${commandId}`;
       differences.members(key, { has: has.get(commandId), should: should.get(commandId) }, (_place, place, row) => {
-        // A place goes with its span, which may be before its row goes with its stream.
+        // A place is removed with its span, which may happen before its row is removed with its stream.
         if (place === undefined && row !== undefined) return full.has(`${uh}\0${commandId}`) || !hasSpan(own, row, now);
-        // A row that is removed because of its age leaves its place to the span. So does a row beyond the first
-        // hundreds that one act removes to make room.
+        // If a row is removed because of its age, its place stays until its span is removed. The same is true for rows
+        // after the first few hundred that one call removes to make room.
         const span = own.findLast(({ start }) => start <= (place ?? 0));
         return span === undefined || (place ?? 0) <= Math.max(now - retentionOf(span), droppedAt);
       });
@@ -183,7 +187,10 @@ function hasSpan(spans: readonly Span[], at: number, now: number): boolean {
   return span !== undefined && span.over > now;
 }
 
-/** Returns how long rows are kept, from a span: it is removed after its own length, an eighth of that, and that. */
+/**
+ * Returns how long rows are kept, computed from a span. A span is removed after its own length, an eighth of the
+ * retention, and the retention itself.
+ */
 function retentionOf({ start, over }: Span): number {
   return Math.max(over - start - LONGEST_SPAN_MS, Math.floor(((over - start) * 8) / 9));
 }
@@ -208,13 +215,13 @@ function addPlace(places: Places, commandId: string, place: string, at: number):
 }
 
 type ReadPlaces = {
-  /** By user's hash and command. */
+  /** The places by user's hash and command. */
   readonly places: Map<string, Places>;
-  /** The commands, as user's hash NUL id, whose ZSET is full, so that places were dropped. */
+  /** The commands (user's hash, NUL, id) whose ZSET is full, so that places were dropped. */
   readonly full: ReadonlySet<string>;
 };
 
-/** Reads all places: those in the HASHes of spans, and the further ones in a ZSET of each command. */
+/** Reads all places: those in the HASHes of spans, and the further ones in the ZSETs of commands. */
 function readPlaces(
   { hashes, zsets }: Snapshot,
   differences: Differences,

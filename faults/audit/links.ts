@@ -1,13 +1,16 @@
-/** Audits what there is of nodes, connections, contexts and windows, of messages seen, and of stored payloads. */
+/** Audits nodes, connections, contexts and windows, the marks of received messages, and stored payloads. */
 import type { Differences } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 
 type Hash = ReadonlyMap<string, string>;
 
-/** How long a connection counts as up without a sign of life, and how long its row then stays (limits.ts). */
+/**
+ * How long a connection counts as up without a heartbeat, and how long its row stays after that (limits.ts), in
+ * milliseconds.
+ */
 const DEAD_MS = 60_000;
 const FORGET_MS = 60_000;
-/** The lifetime of a deduplication mark, and the length of a bucket of counts (lib-dedup), in milliseconds. */
+/** The lifetime of a deduplication mark, and the length of a period of counts (lib-dedup), in milliseconds. */
 const MARK_MS = 120_000;
 const BUCKET_MS = 10_000;
 
@@ -19,13 +22,13 @@ export function auditLinks(snapshot: Snapshot, differences: Differences): void {
   auditPayloads(snapshot, differences);
 }
 
-/** Compares the nodes that are attached with their epochs, the numbers of their calls and their mailboxes. */
+/** Compares the attached nodes with their epochs, the numbers of their calls and their mailboxes. */
 function auditNodes({ hashes, zsets, streams }: Snapshot, differences: Differences): void {
   const epochs = new Map<string, string>();
   for (const node of zsets('nodes').get('')?.keys() ?? []) {
     const row = hashes('node').get(node);
     if (row?.get('epoch') === undefined) differences.add(`node:${node}`, 'has no epoch, although the node is attached');
-    // The node is being reaped: it has no calls and no mailbox any more.
+    // The node is being removed as lost: its calls and its mailbox are already gone.
     else if (!row.has('fenced')) epochs.set(node, row.get('epoch') ?? '');
   }
   const calls = [...(hashes('meta').get('') ?? [])].filter(([field]) => field.startsWith('calls:'));
@@ -36,7 +39,7 @@ function auditNodes({ hashes, zsets, streams }: Snapshot, differences: Differenc
     if (!boxes.has(box)) differences.add(`mailbox:${box}`, 'is that of no attached node and its epoch');
 }
 
-/** Compares the listings of connections, and the times at which rows are forgotten, with the rows. */
+/** Compares the listings of connections, and the index of the times at which rows are forgotten, with the rows. */
 function auditConnections({ hashes, zsets, now }: Snapshot, differences: Differences): void {
   const rows = new Map<string, number>();
   const users = new Map<string, number>();
@@ -50,7 +53,7 @@ function auditConnections({ hashes, zsets, now }: Snapshot, differences: Differe
     gone.set(`${name}\0${ch}`, lostAt + FORGET_MS);
     auditBinding({ ch, row, bound: hashes('client').get(ch)?.get('b') }, differences);
   }
-  // The row of a connection expires hours after it was due to be forgotten, if no node removes it.
+  // If no node removes a connection's row, it expires hours after it should be forgotten.
   const due = new Set(
     [...(zsets('conngone').get('') ?? [])]
       .filter(([, at]) => at <= now)
@@ -68,7 +71,9 @@ function auditConnections({ hashes, zsets, now }: Snapshot, differences: Differe
 
 type Bound = { readonly ch: string; readonly row: Hash; readonly bound: string | undefined };
 
-/** Compares the link that a client's commands are bound to with its connection, if both are of one epoch. */
+/**
+ * Compares the link to which a client's commands are bound with the client's connection, if both have the same epoch.
+ */
 function auditBinding({ ch, row, bound }: Bound, differences: Differences): void {
   const [nodeId = '', epoch, instanceId = '', rev = ''] = bound?.split('\0') ?? [];
   if (bound === undefined || epoch !== row.get('epoch')) return;
@@ -77,7 +82,7 @@ function auditBinding({ ch, row, bound }: Bound, differences: Differences): void
   differences.equal(`client:${ch}`, 'the link with actions', { has: rev, should: row.get('rev') ?? '' });
 }
 
-/** Compares the listings of contexts and windows, and the workers of windows, with the reports of clients. */
+/** Compares the listings of contexts and windows, and the workers of windows, with the clients' reports. */
 function auditContexts({ hashes, zsets }: Snapshot, differences: Differences): void {
   const contexts = new Map<string, number>();
   const windows = new Map<string, number>();
@@ -105,14 +110,14 @@ function auditContexts({ hashes, zsets }: Snapshot, differences: Differences): v
 }
 
 /**
- * Checks that each message that has a mark was counted. More messages are counted than have marks: marks expire, and
- * the ends of a command are known by its record, not by marks.
+ * Checks that each message with a mark was counted. There are more counted messages than marks: marks expire, and the
+ * ends of commands are recognized by their records instead of marks.
  */
 function auditSeen({ hashes, strings }: Snapshot, differences: Differences): void {
   const marked = new Map<string, number>();
   for (const value of strings('mark').values()) {
     const [until = '', token] = value.split(' ');
-    // A message that was retained, and was not ingested, is not counted.
+    // A message that was retained but not ingested is not counted.
     if (token === '-') continue;
     const bucket = String(Math.floor((Number(until) - MARK_MS) / BUCKET_MS));
     marked.set(bucket, (marked.get(bucket) ?? 0) + 1);
@@ -123,7 +128,7 @@ function auditSeen({ hashes, strings }: Snapshot, differences: Differences): voi
   }
 }
 
-/** Compares the bytes of stored payloads with the payloads. */
+/** Compares the number of bytes of stored payloads with the payloads. */
 function auditPayloads({ zsets, strings, now }: Snapshot, differences: Differences): void {
   let bytes = 0;
   const listed = new Set<string>();
@@ -135,7 +140,7 @@ function auditPayloads({ zsets, strings, now }: Snapshot, differences: Differenc
     bytes += size;
     listed.add(name);
     const text = strings('payload').get(name);
-    // The key of a payload expires an hour after the payload.
+    // The key of a payload expires an hour after the payload itself.
     if (text === undefined && expiresAt <= now) continue;
     const has = text === undefined ? 'no text' : Buffer.byteLength(text.slice(text.indexOf(' ') + 1));
     differences.equal(`payload:${name}`, 'bytes', { has, should: size });

@@ -1,10 +1,12 @@
-/** Reads the fields of stored records, and sorts them into lists. */
+/** Reads the fields of stored records, and puts them into maps. */
 import { REQUEST, STATE, textsOf } from '../../src/backends/redis/commands/record.ts';
 import type { Snapshot } from './snapshot.ts';
 
 type Field = (typeof STATE)[number] | (typeof REQUEST)[number];
 export type Fields = Readonly<Record<Field, string>>;
-/** A command with its record's fields, each '' if it is absent. `span`: that of its record; null while it is live. */
+/**
+ * A command with the fields of its record; absent fields are ''. `span`: the span of its record; null while it is live.
+ */
 export type Recorded = { readonly fields: Fields; readonly span: string | null };
 export type Lists = Map<string, Map<string, number>>;
 
@@ -22,7 +24,7 @@ export function nameOf({ userId, clientId, commandId }: Fields): string {
   return `${userId}\0${clientId}\0${commandId}`;
 }
 
-/** Divides the rest of a key's name into a hash and what follows it. */
+/** Splits the rest of a key's name into a hash and the text after it. */
 export function divided(part: string): [hash: string, rest: string] {
   const end = part.indexOf(':');
   return [part.slice(0, end), part.slice(end + 1)];

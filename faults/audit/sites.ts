@@ -1,4 +1,4 @@
-/** Audits what there is of sites, sessions, grants and tickets, and the chain of administrators' acts. */
+/** Audits sites, sessions, grants and tickets, and the chain of the administrators' audit. */
 import type { Differences } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -17,7 +17,7 @@ function put<V>(lists: Map<string, Map<string, V>>, key: string, member: string,
   list.set(member, value);
 }
 
-/** Compares the number of sites, and the listings of sessions with the sessions. */
+/** Compares the number of sites with the sites, and the listings of sessions with the sessions. */
 function auditSessions({ hashes, zsets, now }: Snapshot, differences: Differences): void {
   const [listed, sites] = [zsets('sites').get('')?.size ?? 0, hashes('site').size];
   differences.equal('sites', 'sites', { has: listed, should: sites });
@@ -28,7 +28,7 @@ function auditSessions({ hashes, zsets, now }: Snapshot, differences: Difference
     put(names, row.get('site') ?? '', member, 0);
     put(ends, row.get('site') ?? '', member, Number(row.get('forgetAt')));
   }
-  // A session that is due to be forgotten may have expired before the next act on its site removes it from the
+  // A session that should be forgotten may have expired before the next operation on its site removes it from the
   // listings.
   const due = (site: string, member: string): boolean => (zsets('sessionends').get(site)?.get(member) ?? 0) <= now;
   const gone = (site: string, member: string, _has?: number, should?: number): boolean =>
@@ -37,7 +37,7 @@ function auditSessions({ hashes, zsets, now }: Snapshot, differences: Difference
   differences.keys('sessionends', { has: zsets('sessionends'), should: ends }, gone);
 }
 
-/** Compares the tokens and the number of grants with the grants of sessions. */
+/** Compares the tokens and the numbers of grants with the grants of sessions. */
 function auditGrants({ hashes, strings }: Snapshot, differences: Differences): void {
   const tokens = new Map<string, string>();
   for (const [sh, row] of hashes('session')) {
@@ -51,17 +51,18 @@ function auditGrants({ hashes, strings }: Snapshot, differences: Differences): v
       tokens.set(life.token, `${sh} ${id}`);
       if (!row.has(`what:${id}`)) differences.add(key, `has the grant ${id} without what it allows`);
     }
-    // Grants that have ended are removed when room is needed, so the number may be higher than that of the last one.
+    // Ended grants are removed when room is needed, so the number of given grants may be higher than that of the last
+    // stored one.
     if (Number(row.get('given')) < highest) differences.add(key, `has given at ${row.get('given')} below ${highest}`);
   }
   const has = strings('token');
-  // The token of a session that expired expires by itself.
+  // The token of an expired session expires by itself.
   differences.members('token', { has, should: tokens }, (_token, of, should) => {
     return should === undefined && !hashes('session').has(String(of).slice(0, 22));
   });
 }
 
-/** Compares the tickets of each session, redeemed or not, with the tickets. */
+/** Compares the list of each session's tickets, redeemed or not, with the tickets. */
 function auditTickets({ hashes, zsets, now }: Snapshot, differences: Differences): void {
   const open = new Map<string, Members>();
   const redeemed = new Map<string, Members>();
@@ -70,14 +71,15 @@ function auditTickets({ hashes, zsets, now }: Snapshot, differences: Differences
     if (row.has('redeemed')) put(redeemed, session, ticket, zsets('redeemed').get(session)?.get(ticket) ?? 0);
     else put(open, session, ticket, Number(row.get('until')));
   }
-  // A ticket that was not redeemed expires an hour after its time, and a later act removes it from its session.
+  // A ticket that was not redeemed expires an hour after its time. A later operation removes it from its session's
+  // list.
   const expired = (_session: string, _ticket: string, has?: number, should?: number): boolean =>
     should === undefined && (has ?? 0) <= now;
   differences.keys('tickets', { has: zsets('tickets'), should: open }, expired);
   differences.keys('redeemed', { has: zsets('redeemed'), should: redeemed });
 }
 
-/** Compares the head and the indexes of the audit of administrators' acts with its rows. */
+/** Compares the head and the indexes of the administrators' audit with its rows. */
 function auditChain({ hashes, streams, zsets }: Snapshot, differences: Differences): void {
   const rows = streams('audit').get('') ?? [];
   if (rows.length === 0) return;

@@ -1,8 +1,8 @@
-/** Reads all keys of a namespace from Redis: each partition as it is at one moment. */
+/** Reads all keys of a namespace from Redis. All keys of one partition are read at the same moment. */
 import { Redis } from 'ioredis';
 import { KINDS, type KeyKind } from '../../src/backends/redis/keys.ts';
 
-/** An entry of a STREAM: its id, and its fields as names and values in turn. */
+/** An entry of a STREAM: its id, and its fields as alternating names and values. */
 export type Entry = { readonly id: string; readonly fields: readonly string[] };
 
 type Content = {
@@ -16,17 +16,18 @@ type Content = {
 type Type = keyof Content;
 
 /**
- * The keys of a partition at one moment. The functions return the keys of a kind, by the part of the name that follows
- * the kind: the hashes and ids of keys.ts; empty for a kind with one key. They throw for a kind of another type.
+ * All keys of a partition at one moment. The functions return the keys of a kind, by the part of the name after the
+ * kind: the hashes and ids of keys.ts, or an empty text for a kind with a single key. They throw if the kind has
+ * another type.
  */
 export type Snapshot = {
-  /** The start of the names of the partition's keys. */
+  /** The tag with which the names of the partition's keys begin. */
   readonly tag: string;
   /** The time of the partition, in epoch milliseconds. */
   readonly now: number;
   /** The number of keys. */
   readonly keys: number;
-  /** The names of keys of no known kind. */
+  /** The names of keys of unknown kinds. */
   readonly strange: readonly string[];
   hashes(kind: KeyKind): ReadonlyMap<string, Content['HASH']>;
   zsets(kind: KeyKind): ReadonlyMap<string, Content['ZSET']>;
@@ -37,14 +38,17 @@ export type Snapshot = {
 };
 
 export type SnapshotOptions = {
-  /** The addresses of the servers that are written to: one, or each master of a cluster. */
+  /** The URLs of the servers that receive writes: one server, or each master of a cluster. */
   readonly urls: readonly string[];
   readonly namespace: string;
-  /** The time of the partitions, if the backend has a clock of its own. Absent: the time of Redis. */
+  /** The present time, if the backend has a clock of its own. Absent: the time of Redis. */
   readonly now?: number | undefined;
 };
 
-/** How often a partition is read again because keys came or went before it was read. */
+/**
+ * The maximum number of attempts to read a partition. A new attempt is needed if keys were added or removed since they
+ * were listed.
+ */
 const ATTEMPTS = 50;
 
 const READS: Readonly<Record<Type, (name: string) => string[]>> = {
@@ -56,7 +60,7 @@ const READS: Readonly<Record<Type, (name: string) => string[]>> = {
   STRING: (name) => ['get', name],
 };
 
-/** Reads the partitions of a namespace. Redis answers no other request while it reads one of them. */
+/** Reads the partitions of a namespace. While Redis reads a partition, it answers no other request. */
 export async function readSnapshots({ urls, namespace, now }: SnapshotOptions): Promise<readonly Snapshot[]> {
   const snapshots: Snapshot[] = [];
   for (const url of urls) {
@@ -72,7 +76,7 @@ export async function readSnapshots({ urls, namespace, now }: SnapshotOptions): 
   return snapshots;
 }
 
-/** Returns the pattern that matches this text only. */
+/** Returns the pattern that matches only this text. */
 function literally(text: string): string {
   return text.replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
 }
@@ -83,7 +87,7 @@ async function readPartition(redis: Redis, tag: string, now: number | undefined)
     const names = (await redis.keys(pattern)).toSorted();
     const known = names.filter((name) => typeOf(name) !== null);
     const reads = known.map((name) => READS[typeOf(name) ?? 'STRING'](name));
-    // One transaction, so that no act of a relay runs between two reads.
+    // One transaction, so that no call of a relay runs between two reads.
     const replies = await redis.multi([['time'], ['keys', pattern], ...reads]).exec();
     const [time, there, ...contents] = (replies ?? []).map(([error, reply]) => {
       if (error) throw error;
@@ -122,7 +126,7 @@ function snapshotOf({ tag, names, known, contents, time }: Read): Snapshot {
   const hashes = keysOf('HASH');
   return {
     tag,
-    // The clock of a partition never goes back behind the time that a heartbeat stored.
+    // The clock of a partition is never behind the time that a heartbeat stored.
     now: Math.max(time, Number(hashes('meta').get('')?.get('floor') ?? 0)),
     keys: names.length,
     strange: names.filter((name) => typeOf(name) === null),
@@ -148,14 +152,14 @@ function pairsOf(flat: readonly string[]): [string, string][] {
   return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] ?? '', flat[2 * i + 1] ?? '']);
 }
 
-/** Divides the name of a key after its tag into its kind and the rest. */
+/** Splits the name of a key after its tag into its kind and the rest. */
 function partsOf(name: string): [kind: string, part: string] {
   const rest = name.slice(name.indexOf('}') + 2);
   const end = rest.indexOf(':');
   return end < 0 ? [rest, ''] : [rest.slice(0, end), rest.slice(end + 1)];
 }
 
-/** Returns the type that a key has by its kind; null for an unknown kind, and for one that is no key. */
+/** Returns the type of a key of this kind; null for an unknown kind, and for a kind that names no key. */
 function typeOf(name: string): Type | null {
   const [kind] = partsOf(name);
   return Object.hasOwn(KINDS, kind) ? typeOfKind(kind as KeyKind) : null;

@@ -1,12 +1,17 @@
-/** Spans of time. */
+/** Audits spans of time: their keys, their removal times, and the two indexes of them. */
 import { put, divided, type Lists } from './record-fields.ts';
 import type { Differences } from './differences.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** How long the key of a span stays after its time of removal, if no node removes it (GRACE_MS of transaction-writes.ts), in milliseconds. */
+/**
+ * How long the key of a span remains after its removal time if no node removes it, in milliseconds (GRACE_MS of
+ * transaction-writes.ts).
+ */
 const GRACE_MS = 3_600_000;
 
-/** The spans of each user with their times of removal, by the user's hash. Compares the two indexes and the keys. */
+/**
+ * Returns the spans of each user with their removal times, by the user's hash. Compares the two indexes and the keys.
+ */
 export function auditSpans(
   { hashes, zsets, lists, now }: Snapshot,
   differences: Differences,
@@ -36,9 +41,9 @@ export function auditSpans(
         should.set(`${uh}:${name.slice(letter.length)}`, 0);
         over.set(`${uh}:${name.slice(letter.length)}`, at);
       }
-    // A key expires when its span is over, or some time after it, even if no node has removed the span yet.
+    // A key expires when its span is over or some time later, even if no node has removed the span.
     const grace = kind === 'results' ? 0 : GRACE_MS;
-    // All that a span had may have been dropped for lack of room.
+    // All data of a span may have been dropped for lack of room.
     const isEmptied = (part: string): boolean =>
       kind === 'markorder' ||
       (kind === 'ended' && !lists('endorder').has(part)) ||

@@ -1,4 +1,4 @@
-/** Holds connected clients and calls them at a steady rate, in a process beside the relay that is measured. */
+/** Holds connected clients and calls them at a steady rate, in a separate process beside the measured relay. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
@@ -7,14 +7,16 @@ import { signToken } from '../../src/http/tokens.ts';
 import { serveActs } from '../lib/acts.ts';
 import { CONNECT, GONE, GONE_CALL, RATE, type Connecting } from './load.ts';
 
-/** The number of connections that open at once: few enough that the relay's listen backlog never overflows. */
+/**
+ * The maximum number of connections that are opened at the same time. The relay's listen backlog then never overflows.
+ */
 const AT_ONCE = 64;
 const TICK_MS = 10;
 const ACTIONS = ['door.open', 'note.add', 'page.print', 'photo.take', 'sign.show'];
 const HELLO_PAYLOAD = JSON.stringify({ actions: ACTIONS.map((name) => ({ name, summary: `Does ${name}` })) });
-/** One of so many calls fails. */
+/** One call in this many fails. */
 const FAULT_EVERY = 20;
-/** The number of calls of the client that leaves: as many as its page lists. */
+/** The number of calls to the client that leaves, which is the number that its page lists. */
 const GONE_CALLS = 20;
 const COMMAND = z.object({ type: z.string(), command_id: z.string().optional() });
 
@@ -41,7 +43,7 @@ serveActs({
     const began = performance.now();
     let begun = 0;
     const call = async (n: number): Promise<void> => {
-      // A step that is coprime to the number of clients visits all of them.
+      // The step is coprime to the number of clients, so that the calls visit all clients.
       const client = clientOf((n * 7919) % clients, perUser);
       const { outcome } = await caller.invoke({ ...client, action: actionOf(n) }, { n });
       made++;
@@ -54,7 +56,7 @@ serveActs({
     }, TICK_MS);
     return null;
   },
-  /** Returns how many calls ended, how many clients are connected, and the first problem. */
+  /** Returns the number of ended calls, the number of connected clients, and the first problem. */
   state: () => ({ made, connected: open.filter(({ readyState }) => readyState === WebSocket.OPEN).length, wrong }),
 });
 
@@ -66,7 +68,7 @@ function clientOf(id: number, perUser: number): Client {
 
 const actionOf = (n: number): string => ACTIONS[n % ACTIONS.length] ?? '';
 
-/** Connects the client GONE, calls it, and closes its link. The relay keeps its calls and its links. */
+/** Connects the client GONE, calls it, and closes its link. The relay retains its calls and its links. */
 async function comeAndGo(asked: Connecting): Promise<void> {
   const { url, token } = asked;
   const caller = createHttpCaller({ url, token });

@@ -15,7 +15,7 @@ export const RATE = z.object({
 });
 const STATE = z.object({ made: z.number(), connected: z.number(), wrong: z.string().nullable() });
 
-/** The client that was connected and called before the load began, and has left. */
+/** A client that was connected and called before the load began, and is no longer connected. */
 export const GONE = { userId: 'user-gone', clientId: 'client-gone' };
 /** The command id of the first call to GONE. */
 export const GONE_CALL = 'first-call';
@@ -23,20 +23,20 @@ export const GONE_CALL = 'first-call';
 interface ConsoleLoad extends AsyncDisposable {
   /** Sets the number of calls per second from now on; 0 stops them. */
   rate(perSecond: number): Promise<void>;
-  /** Returns how many calls ended, how many clients are connected, and the first problem. */
+  /** Returns the number of ended calls, the number of connected clients, and the first problem. */
   state(): Promise<z.infer<typeof STATE>>;
 }
 
 const ENTRY = fileURLToPath(new URL('load-process.ts', import.meta.url));
 const PER_USER = 10;
 /**
- * The time limit for connecting all clients, in milliseconds. Ten thousand connections take longer than other requests.
+ * The timeout for connecting all clients, in milliseconds. Ten thousand connections take longer than other requests.
  */
 const CONNECT_MS = 300_000;
 
 /**
- * Connects this many clients, ten of each user, of which each fails a part of its calls; and the client GONE, which leaves
- * again.
+ * Connects this many clients, ten of each user, and the client GONE, which then disconnects. Each of the clients fails
+ * a part of its calls.
  */
 export async function openConsoleLoad(relay: Relay, clients: number): Promise<ConsoleLoad> {
   const child = await startChild(ENTRY);

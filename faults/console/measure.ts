@@ -9,10 +9,10 @@ import { openTab, paintTime, type Tab, type TabOptions, type Task } from './tab.
 export type Figure = {
   readonly text: string;
   readonly measured: number;
-  /** The largest value with which the figure passes. */
+  /** The maximum value with which the figure passes. */
   readonly bound: number;
   readonly unit: string;
-  /** The number of decimals with which the value is shown. */
+  /** The number of decimals of the shown value. */
   readonly digits: number;
 };
 
@@ -20,33 +20,33 @@ type MeasureOptions = {
   readonly connections: number;
   /** The number of calls per second. */
   readonly rate: number;
-  /** The time for which the heap of a live page is watched, in minutes. */
+  /** How long the heap of a live page is watched, in minutes. */
   readonly minutes: number;
-  /** How long calls are made before anything is measured, and each live page is watched then, in seconds. */
+  /** How long calls are made before the first measurement, and how long each live page is watched, in seconds. */
   readonly seconds: number;
-  /** What is measured, of `PARTS`. */
+  /** The names of the measurements to make (see PARTS). */
   readonly only: readonly string[];
   readonly say: (line: string) => void;
 };
 
 const SLOWER = 4;
 const PAINTS = 5;
-/** How long the relay's CPU time is measured without a tab, and then as long with one, in milliseconds. */
+/** How long the relay's CPU time is measured, in milliseconds: each time once without a tab and once with one. */
 const IDLE_MS = 20_000;
 const IDLE_ROUNDS = 3;
 const HEAP_SAMPLES_A_MINUTE = 2;
 const MIB = 1024 * 1024;
-/** A growth of the heap by less than this many MiB may be chance, because not every collection frees all garbage. */
+/** A growth of the heap in MiB that may be chance, because not every collection frees all garbage. */
 const NOISE_MIB = 1;
 
 type MeasuredPage = {
   readonly path: string;
   readonly heading: string;
-  /** Whether the page changes by itself, so that it is watched for a while. */
+  /** Whether the page changes by itself, so that it must be watched for a while. */
   readonly isLive?: true;
 };
 
-/** The pages of an administrator that show the most rows when the relay is busy. */
+/** The pages of an administrator that show the most rows on a busy relay. */
 const PAGES: readonly MeasuredPage[] = [
   { path: '', heading: 'Overview', isLive: true },
   { path: 'calls', heading: 'Calls', isLive: true },
@@ -73,7 +73,7 @@ const PAGES: readonly MeasuredPage[] = [
   { path: 'limits', heading: 'Limits' },
   { path: 'agents', heading: 'Agents' },
 ];
-/** The token of a user, and the pages of a user. */
+/** The token of a user, and a user's pages. */
 const OF_USER = { user: 'user-1', scopes: ['invoke'], ttlSeconds: 24 * 3600 } as const;
 const PAGES_OF_USER: readonly MeasuredPage[] = [
   { path: '', heading: 'Overview', isLive: true },
@@ -85,14 +85,12 @@ const PAGES_OF_USER: readonly MeasuredPage[] = [
 const nameOf = ({ path }: MeasuredPage): string => path || 'overview';
 const ownNameOf = (page: MeasuredPage): string => `own/${nameOf(page)}`;
 
-/** What can be measured alone. A page is named by its path, and `own/` precedes the pages of a user. */
+/** The measurements that can be made alone. A page is named by its path; the pages of a user have the prefix `own/`. */
 export const PARTS = ['idle', 'paint', 'heap', ...PAGES.map(nameOf), ...PAGES_OF_USER.map(ownNameOf)];
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
-/**
- * Measures these parts and returns their figures in the order of measurement. Expects the built console in dist/console.
- */
+/** Makes the measurements and returns their figures in order. The built console must be in dist/console. */
 export async function measureConsole(options: MeasureOptions): Promise<readonly Figure[]> {
   const { connections, rate, minutes, seconds, only, say } = options;
   await using relay = await startRelay({ clock: 'real' });
@@ -135,7 +133,7 @@ async function firstPaint(browser: Browser, at: TabOptions): Promise<Figure> {
 }
 
 /**
- * Measures the CPU time of the relay that a tab on the overview causes, as a fraction of one core, without any calls.
+ * Measures the relay's CPU time for a tab that shows the overview while there are no calls, as a fraction of one core.
  */
 async function idleCost(relay: Relay, open: () => Promise<Tab>): Promise<Figure> {
   let [without, withTab] = [0, 0];
@@ -160,7 +158,10 @@ async function cpuDuring(relay: Relay): Promise<number> {
   return (await relay.cpuMs()) - before;
 }
 
-/** What one page cost. `opening`, `live`: the longest task while it opened, and after that if it is live. */
+/**
+ * The cost of one page. `opening`: the longest task while the page opened. `live`: the longest task after that; null if
+ * the page does not change by itself.
+ */
 type PageCost = { readonly elements: number; readonly opening: Task; readonly live: Task | null };
 
 type Watching = Pick<MeasureOptions, 'seconds' | 'only' | 'say'> & { readonly nameOf: (page: MeasuredPage) => string };
@@ -187,7 +188,7 @@ async function watchPages(tab: Tab, pages: readonly MeasuredPage[], watching: Wa
 
 const taskText = ({ cpuMs, wallMs }: Task): string => `${cpuMs.toFixed(0)} ms (${wallMs.toFixed(0)} ms on the clock)`;
 
-/** Watches the pages of a user, in a tab of its own that is closed afterwards. */
+/** Measures the pages of a user in a separate tab, which is closed afterwards. */
 async function watchPagesOfUser(
   browser: Browser,
   { url }: Relay,
@@ -227,8 +228,8 @@ function pageFigures(costs: readonly PageCost[]): readonly Figure[] {
 }
 
 /**
- * Measures how much the heap of the calls page grows while the page follows every call. The first half minute does not
- * count.
+ * Measures how much the heap of the calls page grows while the page follows all calls. The first half minute is
+ * ignored.
  */
 async function heapGrowth(tab: Tab, minutes: number, say: MeasureOptions['say']): Promise<Figure> {
   await tab.goTo('calls?follow=on', 'Calls');
@@ -246,7 +247,7 @@ async function heapGrowth(tab: Tab, minutes: number, say: MeasureOptions['say'])
 
 // Measures how much a series of samples grows.
 
-/** Returns how much the line that fits best (least squares) rises from the first sample to the last. */
+/** Returns by how much the best-fitting line (least squares) rises from the first sample to the last. */
 export function growth(samples: readonly number[]): number {
   const middle = (samples.length - 1) / 2;
   const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;

@@ -1,6 +1,6 @@
 /**
- * `npm run console:measure`: what the console costs in the browser and at the relay, with many connections and calls.
- * Prints a table in Markdown, and fails when a figure misses its bound. Needs Chromium.
+ * `npm run console:measure` measures what the console costs in the browser and at the relay with many connections and
+ * calls. It prints a table in Markdown, and fails if a figure exceeds its bound. It needs Chromium.
  */
 import { cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';

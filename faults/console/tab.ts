@@ -1,22 +1,24 @@
-/** Opens a tab of the console in Chromium, and measures what its main thread, its document and its heap did. */
+/** Opens a tab of the console in Chromium, and measures its main thread, its document and its heap. */
 import { readdir } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { z } from 'zod';
 
 /**
- * How long one task lasted, in milliseconds. `cpuMs`: the CPU time of the thread, on which other programs have little
- * effect. `wallMs`: the time on the clock, which includes what other programs and the relay had of the CPU.
+ * The duration of one task, in milliseconds. `cpuMs`: the CPU time of the thread, which other programs hardly affect.
+ * `wallMs`: the elapsed time, which includes time in which the relay and other programs had the CPU.
  */
 export type Task = { readonly cpuMs: number; readonly wallMs: number };
 
 export interface Tab extends AsyncDisposable {
   readonly page: Page;
-  /** Opens a path of the console inside the tab, and waits for its heading. */
+  /** Opens a path of the console within the tab, and waits for the page's heading. */
   goTo(path: string, heading: string): Promise<void>;
-  /** Slows the tab's CPU down to a fraction of this machine's: 1 / `factor`. */
+  /** Slows the tab's CPU down by this factor. */
   throttle(factor: number): Promise<void>;
-  /** Runs `act`, and returns the longest task of the main thread meanwhile. Only one tab can be watched at a time. */
+  /**
+   * Calls `act`, and returns the longest task of the main thread during that. Only one tab can be watched at a time.
+   */
   longestTask(act: () => Promise<unknown>): Promise<Task>;
   /** Returns the number of elements of the document. */
   elements(): Promise<number>;
@@ -25,20 +27,21 @@ export interface Tab extends AsyncDisposable {
 }
 
 /**
- * The beginning of the line that the tab writes to its console when the first figure is painted. The time in
- * milliseconds follows.
+ * The beginning of the line that the tab writes to its console when the first figure is painted. After it comes the
+ * time in milliseconds.
  */
 const PAINTED = 'painted at ';
 
 export type TabOptions = { readonly url: string; readonly token: string };
 
-/** Opens a tab that is signed in. It has a browser session of its own, so that nothing is cached. */
+/** Opens a signed-in tab. It has its own browser session, so that nothing is cached. */
 export async function openTab(browser: Browser, { url, token }: TabOptions): Promise<Tab> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   await context.addInitScript((given) => sessionStorage.setItem('callboard:token', given), token);
   await context.addInitScript(watchPaint);
   const page = await context.newPage();
-  // A later navigation inside the same origin keeps the process of this page.
+  // Loads a small page of the same origin first, because a later navigation within the origin stays in the same
+  // process.
   await page.goto(`${url}/healthz`);
   await levelPriority(browser);
   const session = await context.newCDPSession(page);
@@ -66,8 +69,8 @@ export async function openTab(browser: Browser, { url, token }: TabOptions): Pro
 }
 
 /**
- * Returns the milliseconds from the navigation until the browser painted the figures of the overview, on a CPU that is
- * slower by the factor `slower`.
+ * Returns the milliseconds from the navigation until the browser has painted the figures of the overview, on a CPU that
+ * is slowed down by the factor `slower`.
  */
 export async function paintTime(
   browser: Browser,
@@ -75,7 +78,7 @@ export async function paintTime(
 ): Promise<number> {
   await using tab = await openTab(browser, options);
   await tab.throttle(slower);
-  // The tab reports the time as a line in the browser's console, because requests to the page would delay it.
+  // The tab reports the time as a line in the browser's console. Asking the page for it would delay the page.
   const painted = tab.page.waitForEvent('console', {
     predicate: (line) => line.text().startsWith(PAINTED),
     timeout: 60_000,
@@ -85,8 +88,9 @@ export async function paintTime(
 }
 
 /**
- * Gives Chromium's processes the priority of this process. Chromium gives them priorities of its own, but a measurement
- * may run at a raised priority beside other programs. On Linux each thread has its own priority.
+ * Gives all threads of Chromium the priority of this process. Chromium gives its processes different priorities, which
+ * would distort a measurement that runs at a raised priority beside other programs. On Linux each thread has its own
+ * priority.
  */
 async function levelPriority(browser: Browser): Promise<void> {
   const session = await browser.newBrowserCDPSession();
@@ -98,19 +102,18 @@ async function levelPriority(browser: Browser): Promise<void> {
   }
 }
 
-/** Runs in the tab before the console's code. It writes the time at which the first figure was painted. */
+/** Runs in the tab before the console's code. It reports the time at which the first figure was painted. */
 function watchPaint(): void {
   const seen = new MutationObserver(() => {
     if (!document.querySelector('.readouts dd')) return;
     seen.disconnect();
-    // The next frame paints the figure that was found. The frame after that one begins when the figure has been
-    // painted.
+    // The next frame paints the figure, and the frame after that one begins when the figure has been painted.
     requestAnimationFrame(() => requestAnimationFrame(() => console.debug(`painted at ${performance.now()}`)));
   });
   seen.observe(document, { childList: true, subtree: true });
 }
 
-/** Runs in the tab: follows a link without loading the page again. */
+/** Runs in the tab. It follows a link without reloading the page. */
 function follow(href: string): void {
   const link = document.createElement('a');
   link.href = href;
@@ -127,9 +130,9 @@ async function heapOf(session: CDPSession): Promise<number> {
 
 // Finds the longest task in a trace of Chromium.
 
-/** The category of a trace that has each task of a main thread, with its microtasks, as one event `RunTask`. */
+/** The category of traces in which each task of a main thread, with its microtasks, is one event `RunTask`. */
 const TASKS = 'disabled-by-default-devtools.timeline';
-/** A part of an event of a trace. Times are microseconds; `tdur` is the CPU time of the thread. */
+/** The used members of an event of a trace. Times are in microseconds; `tdur` is the CPU time of the thread. */
 const EVENT = z.object({
   ...{ name: z.string(), pid: z.number(), tid: z.number(), dur: z.number().optional(), tdur: z.number().optional() },
   args: z.object({ name: z.string().optional() }).optional(),

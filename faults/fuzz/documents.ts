@@ -1,4 +1,4 @@
-/** Makes hostile GraphQL documents from a seed. Sends nothing. */
+/** Generates hostile GraphQL documents from a seed. */
 import { schema } from '../../src/graphql/schema/schema.ts';
 import { randomQuery } from '../../test/graphql/kit/random.ts';
 import { readRestDocuments } from '../../test/relay/kit/rest-documents.ts';
@@ -7,7 +7,9 @@ import { jsonText } from './json-text.ts';
 import { mutate } from './mutate.ts';
 import { Draw } from '../lib/random.ts';
 
-/** One request to /graphql. `rest` is the JSON text of the request's members besides the query, each after a comma. */
+/**
+ * One request to /graphql. `rest`: the JSON text of all members of the request besides the query, each after a comma.
+ */
 type DocumentInput = {
   readonly who: string;
   readonly query: string;
@@ -16,20 +18,20 @@ type DocumentInput = {
 };
 
 /**
- * Returns the JSON text of the request. `mark` changes the document so that the relay has not seen it before; its cost
- * stays the same.
+ * Returns the JSON text of the request. `mark`: changes the document so that the relay has not seen it before, without
+ * changing its cost.
  */
 export function bodyOf({ query, rest }: DocumentInput, mark = ''): string {
   return `{"query":${JSON.stringify(mark === '' ? query : `${query}\n# ${mark}`)}${rest}}`;
 }
 
 const KIB = 1024;
-/** The maximum size of a document that leaves room for the rest of the body, in characters. */
+/** The maximum size of a document in characters, which leaves room for the rest of the body. */
 const MOST = 900 * KIB;
 const CORPUS = readRestDocuments().map(({ text }) => text);
 const USER_STREAM = 'user-0/clients/desk';
 
-/** The forms of documents whose cost to parse, validate or execute grows with `n`. */
+/** Forms of documents whose cost to parse, validate or execute grows with `n`. */
 export const GROWING_DOCUMENTS: readonly ((n: number) => string)[] = [
   (n) => `{ ${many(n, (i) => `a${i}: __typename`)} }`,
   (n) => `{ ${many(n, () => '__typename')} }`,
@@ -66,7 +68,7 @@ export function documentInput(seed: number, index: number): DocumentInput {
   return { who: requester(draw), query, rest: `,"variables":${variables}${odd}`, mutates: /\bmutation\b/.test(query) };
 }
 
-/** Draws the requester: usually one who has the required permission, so that most documents are executed. */
+/** Draws the requester. Usually it has the required permission, so that most documents are executed. */
 function requester(draw: Draw): string {
   if (draw.chance(0.7)) return 'admin';
   return draw.chance(0.7) ? someUser(draw) : draw.pick(['nobody', 'wrong']);
@@ -106,8 +108,8 @@ function filterText(draw: Draw): string {
 const KNOWN_ARGUMENTS = { clientId: KNOWN.client, commandId: KNOWN.command, siteId: KNOWN.site, action: KNOWN.action };
 
 /**
- * Draws JSON text with values for the variables that the operation declares, some of them hostile, and values for
- * variables that it does not declare.
+ * Draws JSON text with values for the declared variables, some of them hostile, and for variables that the operation
+ * does not declare.
  */
 function variablesOf(draw: Draw, text: string): string {
   const declared = [...(text.slice(0, text.indexOf('{')).matchAll(/\$(\w+): ([\w!\[\]]+)/g) ?? [])];

@@ -1,16 +1,16 @@
-/** Sends the inputs of one kind to a relay and finds those that cost too much or break it. */
+/** Sends the inputs of one kind to a relay, and finds inputs that cost too much or break it. */
 import type { Input, Kind, KindName } from './kinds.ts';
 import { FAST_CLOCK, type Target } from './target.ts';
 
 /** The limit of CPU time of the main thread for one turn of the event loop, in milliseconds. */
 export const TURN_MS = 100;
-/** The time without any answer from the relay's process after which an input counts as hung, in milliseconds. */
+/** How long the relay's process may give no answer before an input counts as hung, in milliseconds. */
 const SILENT_MS = 20_000;
-/** The number of inputs of one batch. The relay is checked after each batch. */
+/** The number of inputs in a batch. The relay is checked after each batch. */
 const BATCH = 48;
 /** The number of inputs of a batch that are sent at the same time. */
 const LANES = 12;
-/** How far the stepped clock is moved after each batch of a kind whose clock is stopped, in milliseconds. */
+/** By how much the stopped clock is advanced after each batch, in milliseconds. */
 const STEP_MS = 1_000;
 
 export type Finding = {
@@ -27,13 +27,13 @@ export type KindReport = {
   readonly seconds: number;
   readonly findings: readonly Finding[];
   /**
-   * The most expensive turn of the event loop that a single input caused, and that input's index. Turns of batches
-   * contain several inputs.
+   * The most expensive turn of the event loop that a single input caused, and the input's index. Turns of batches,
+   * which handle several inputs, are not counted.
    */
   readonly worst: { readonly ms: number; readonly index: number };
   /**
-   * The number of batches with a turn above the limit that no input of the batch caused alone. The cause was several
-   * inputs together, or a garbage collection.
+   * The number of batches with a turn above the limit which no input of the batch caused alone. Several inputs together
+   * or a garbage collection caused it.
    */
   readonly together: number;
 };
@@ -41,19 +41,19 @@ export type KindReport = {
 export type RunOptions = {
   readonly target: Target;
   readonly kind: Kind;
-  /** The number of frames, requests or documents to send. The first input is `from`. */
+  /** The number of frames, requests or documents to send. The first input has the index `from`. */
   readonly count: number;
   readonly from: number;
-  /** The run stops after this many inputs that cost too much, because each of them delays it. */
+  /** The run stops after this many inputs that cost too much, because each of them takes long. */
   readonly most: number;
-  /** The limit of CPU time of the main thread for one turn, in milliseconds; TURN_MS unless given. */
+  /** The limit of the main thread's CPU time for one turn, in milliseconds; default TURN_MS. */
   readonly turnMs?: number | undefined;
   readonly onFinding: (finding: Finding) => void;
 };
 
 /**
- * Sends inputs in batches and checks the relay after each batch. The inputs of a suspicious batch are sent again one by
- * one.
+ * Sends inputs in batches, and checks the relay after each batch. The inputs of a suspicious batch are sent again one
+ * by one.
  */
 export async function runKind(options: RunOptions): Promise<KindReport> {
   const { target, kind, count, from, most } = options;
@@ -92,7 +92,8 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   };
   const send = async (input: Input, mark = ''): Promise<void> => {
     const problems = await input.send(target, mark).catch((error: unknown) => [`no answer: ${String(error)}`]);
-    // If the relay has ended or hangs, every input of the batch is suspicious. Sending each alone finds the cause.
+    // If the relay has ended or hangs, each input of the batch may be the cause. It is found by sending each input
+    // alone.
     if (target.relay.ended === null) for (const what of problems) find(input, what);
   };
   const look = () => target.relay.turns(SILENT_MS).catch(() => null);
@@ -123,7 +124,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
     if (!(await alone(input))) return false;
     if (findings.length > before) return true;
     const first = worst.ms;
-    // A garbage collection delays one turn, but not the same turn twice. So the input is sent again.
+    // Sent again, because a garbage collection may delay one turn, but hardly the same turn twice.
     if (!(await alone(input))) return false;
     costly++;
     find(input, `a turn took ${Math.round(first)} ms of the main thread`);
@@ -162,9 +163,7 @@ function newRun({ target, kind, turnMs = TURN_MS, onFinding }: RunOptions) {
   };
 }
 
-/**
- * Sends first the inputs that change nothing, and then, with the clock running, the inputs that change stored state.
- */
+/** First sends the inputs that change nothing, and then, with the clock running, those that change stored state. */
 async function sendPhases(
   inputs: readonly Input[],
   send: (input: Input) => Promise<void>,

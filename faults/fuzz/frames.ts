@@ -1,4 +1,4 @@
-/** Makes hostile links, frame by frame, from a seed. Sends nothing. */
+/** Generates hostile links, frame by frame, from a seed. */
 import { UP } from '../../src/protocol/frames.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
 import { jsonText, objectText } from './json-text.ts';
@@ -6,7 +6,7 @@ import { mutate } from './mutate.ts';
 import { Draw } from '../lib/random.ts';
 
 /**
- * One link from its hello to its end. `frames` are sent after the relay's answer to the hello. A Buffer is sent as a
+ * One link from its hello to its end. `frames`: are sent after the relay's answer to the hello. A Buffer is sent as a
  * binary frame.
  */
 export type FrameSession = {
@@ -17,14 +17,14 @@ export type FrameSession = {
 };
 
 /**
- * The number of frames of a session, its hello included: few enough that no rate limit ends the link before the last
- * frame is read.
+ * The maximum number of frames in a session, including the hello. With more frames, a rate limit could end the link
+ * before the last one is read.
  */
 export const SESSION_FRAMES = 20;
-/** The maximum number of frames of a session that may be unreadable. The fifth in a minute closes a link. */
+/** The maximum number of unreadable frames in a session. The fifth within a minute closes a link. */
 const WILD_FRAMES = 4;
 const MIB = 1024 * 1024;
-/** The maximum size of a payload that leaves room for the frame's header, in bytes. */
+/** The maximum size of a payload in bytes, which leaves room for the frame's header. */
 const PAYLOAD_MAX = MIB - 20_000;
 const TYPES = Object.keys(UP).filter((type) => type !== 'hello');
 const CLIENT_TYPES = ['browser', 'console', 'mobile', 'web'];
@@ -40,7 +40,7 @@ export function frameSession(seed: number, index: number, token: (user: string) 
   return { user, hello, frames, end: draw.chance(0.9) ? 'close' : 'terminate' };
 }
 
-/** Draws a hello. Nineteen of twenty are valid, so that the frames after them are read. */
+/** Draws a hello. Nineteen of twenty are valid, so that the relay reads the frames after them. */
 function makeHello(draw: Draw, token: string): string {
   const isClient = draw.chance(0.7);
   const client = isClient && {
@@ -59,7 +59,7 @@ function advertisement(draw: Draw): string {
   return `{"metadata":${jsonText(draw, 15_000)},"actions":[${actions.join(',')}]}`;
 }
 
-/** Draws a frame whose header fits the table of frames, with hostile values where the table permits any text. */
+/** Draws a frame whose header fits the table of frames, with hostile values wherever the table permits any text. */
 function knownFrame(draw: Draw, token: string): string {
   const type = draw.pick(TYPES);
   const header = headerOf(draw, type, token);
@@ -77,7 +77,7 @@ function wildFrame(draw: Draw, token: string): string | Buffer {
   return mutate(draw, frame);
 }
 
-/** Draws a frame that is too large, and whose header the relay still reads. */
+/** Draws a frame that is too large but has a header that the relay still reads. */
 function tooLarge(draw: Draw, token: string): string {
   return `${headerOf(draw, draw.pick(TYPES), token)}\n"${'x'.repeat(MIB + draw.int(0, MIB / 2))}"`;
 }

@@ -7,17 +7,17 @@ import { openTarget, type Target } from './target.ts';
 
 type FuzzOptions = {
   readonly seed: number;
-  /** The number of inputs of each kind. Kinds that are absent are not sent. */
+  /** The number of inputs of each kind. Absent kinds are not sent. */
   readonly counts: Readonly<Partial<Record<KindName, number>>>;
   /** The index of the first input: 0, or the index of the input to repeat. */
   readonly from?: number;
-  /** No more inputs of a kind are sent after this many of them cost too much. */
+  /** The sending of a kind stops after this many of its inputs cost too much. */
   readonly most: number;
-  /** The folder of the relay's sources. Absent: those of this project. */
+  /** The folder of the relay's sources; default: those of this project. */
   readonly source?: string | undefined;
-  /** The number of inputs of each kind that are sent before the heap is measured. 0: the heap is not judged. */
+  /** The number of inputs of each kind that are sent before the heap is first measured. 0: the heap is not judged. */
   readonly warmUp: number;
-  /** The limit of CPU time of the main thread for one turn of the event loop, in milliseconds; TURN_MS unless given. */
+  /** The limit of the main thread's CPU time for one turn of the event loop, in milliseconds; default TURN_MS. */
   readonly turnMs?: number;
   readonly onFinding?: (finding: Finding) => void;
   readonly onReport?: (report: KindReport) => void;
@@ -29,7 +29,7 @@ type FuzzReport = {
   readonly green: boolean;
 };
 
-/** The seed of the warm-up, which differs from the run's seed so that the inputs differ too. */
+/** The seed of the warm-up. It differs from the run's seed, so that the inputs differ too. */
 const WARM_SEED = 0x5eed;
 
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
@@ -56,20 +56,20 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     kinds.push(report);
     onReport(report);
   }
-  // The heap is compared only if the relay was not restarted. Inputs that ended the relay are findings already.
+  // The heap can be compared only if the relay was not restarted. Inputs that ended the relay are already findings.
   const heap = start && target.relay.pid === pid ? heapVerdict(start, await settledMemory(target)) : null;
   const green = kinds.every(({ findings }) => findings.length === 0) && (heap?.good ?? true);
   return { kinds, heap, green };
 }
 
-// Judges whether a relay's heap returns to its size at the start once everything that the relay retains has expired.
+// Judges whether a relay's heap returns to its initial size after everything that the relay retains has expired.
 
 /**
- * A time after which everything that the relay keeps has expired, in milliseconds. It keeps ended commands for an hour,
- * and history for the retention time of the relays under test.
+ * A time after which everything that the relay retains has expired, in milliseconds. The relay retains ended commands
+ * for an hour, and history for the retention time of its settings.
  */
 const KEPT_MS = 2 * 3_600_000;
-/** The fraction by which the heap may exceed its size at the start. */
+/** The fraction by which the heap may exceed its initial size. */
 const HEAP_GROWTH = 0.2;
 
 /** Moves the clock beyond every retention time, collects garbage, and measures the memory. */

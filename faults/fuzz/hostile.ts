@@ -1,9 +1,7 @@
-/** Draws the hostile values from which inputs are made: texts, numbers, ids and JSON. */
+/** Draws the hostile values of which inputs consist: texts, numbers, ids and JSON. */
 import type { Draw } from '../lib/random.ts';
 
-/**
- * The names of the users, clients and commands that the target prepares, so that hostile values sometimes match them.
- */
+/** The names of the users, clients and commands that exist at the target. Hostile values sometimes match them. */
 export const KNOWN = { users: 8, client: 'desk', action: 'echo', command: 'planted', site: 'board' } as const;
 const KIB = 1024;
 
@@ -51,7 +49,7 @@ const FIXED: readonly string[] = [
 ];
 
 /**
- * The forms of long texts that take a very long time if an expression or a normalization needs more than linear time.
+ * Forms of long texts for which a regular expression or a normalization takes extremely long if its time is not linear.
  */
 const GROWING: readonly ((n: number) => string)[] = [
   (n) => `a@${'.'.repeat(n)}@`,
@@ -71,7 +69,7 @@ const GROWING: readonly ((n: number) => string)[] = [
 ];
 
 /**
- * Draws a text that somebody may send in place of an id, a name or anything else. It is usually short; one in fifty has
+ * Draws a text that somebody might send instead of an id, a name or another text. It is usually short; one in fifty has
  * up to `max` characters.
  */
 export function hostileText(draw: Draw, max = 64 * KIB): string {
@@ -87,7 +85,7 @@ function randomChars(draw: Draw, length: number): string {
   return text;
 }
 
-/** Draws a text that is usually valid in its field: a known name, or one that exists only sometimes. */
+/** Draws a text that is usually valid in its field: a known name, or a name that only sometimes exists. */
 export function likelyText(draw: Draw, known: string): string {
   if (draw.chance(0.75)) return known;
   return draw.chance(0.5) ? `${known}-${draw.int(0, 99)}` : hostileText(draw);

@@ -1,4 +1,4 @@
-/** Makes random JSON texts with the numbers, names and nesting that parsers get wrong. */
+/** Generates random JSON texts with numbers, names and nesting that parsers often handle wrongly. */
 import { hostileText } from './hostile.ts';
 import type { Draw } from '../lib/random.ts';
 
@@ -29,7 +29,7 @@ const KEYS: readonly string[] = [
   'id',
 ];
 
-/** The forms of JSON whose cost grows with its size, in bytes. */
+/** Forms of JSON whose cost grows with its size, in bytes. */
 const GROWING_JSON: readonly ((bytes: number) => string)[] = [
   (n) => `{${list(n / 9, (i) => `"k${i}":${i % 10}`)}}`,
   (n) => `[${list(n / 2, () => '0')}]`,
@@ -51,8 +51,8 @@ function list(count: number, item: (i: number) => string): string {
 }
 
 /**
- * Draws JSON text of any form, including repeated keys, large numbers and odd spaces, which JSON.stringify cannot
- * write. Some texts are large, up to `max` bytes.
+ * Draws JSON text of any form, up to `max` bytes. It contains repeated keys, large numbers and unusual white space,
+ * which JSON.stringify cannot write.
  */
 export function jsonText(draw: Draw, max: number): string {
   if (draw.chance(0.1)) return growing(draw, () => draw.size(max));
@@ -88,19 +88,19 @@ function members(draw: Draw, depth: number): string {
   return `{${list(count, () => `${JSON.stringify(draw.chance(0.8) ? draw.pick(KEYS) : hostileText(draw, 200))}:${value(draw, depth)}`)}}`;
 }
 
-// Makes JSON texts that grow, for payloads, params and variables.
+// Generates JSON texts that grow, for payloads, params and variables.
 
-/** A form of JSON text and its size in bytes. */
+/** A growing JSON text: the index of its form, and its size in bytes. */
 export type JsonGene = { readonly form: number; readonly bytes: number };
 
-/** The size that leaves room for the rest of a body or frame of 1 MiB. */
+/** The maximum size in bytes, which leaves room for the rest of a body or frame of 1 MiB. */
 const BYTES_MAX = 1_020_000;
 
 export function drawJson(draw: Draw): JsonGene {
   return { form: draw.int(0, GROWING_JSON.length - 1), bytes: draw.size(BYTES_MAX) };
 }
 
-/** Returns a larger text of the same form, or another form of the same size. */
+/** Returns a larger text of the same form, or a text of another form with the same size. */
 export function growJson(draw: Draw, { form, bytes }: JsonGene): JsonGene {
   if (draw.chance(0.3)) return { form: draw.int(0, GROWING_JSON.length - 1), bytes };
   return { form, bytes: Math.min(BYTES_MAX, bytes * draw.pick([2, 4, 16])) };

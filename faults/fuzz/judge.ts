@@ -11,8 +11,9 @@ const ERRORS = z.object({ errors: z.array(z.object({ extensions: z.object({ code
 const TRACE = /\bat [\w.<>]+ \((?:file|node):|node:internal|\/src\/\w+\/[\w-]+\.ts/;
 
 /**
- * Returns what is wrong with an answer; null if nothing is. Each refusal must state its cause by a documented code, and
- * a failure of the relay (5xx) must have the status of its code. The code `internal` states no cause.
+ * Returns the fault of an answer; null if it has none. Each refusal must state its cause by a documented code, and a
+ * failure of the relay (5xx) must have the status that belongs to its code. The code `internal` states no cause, so it
+ * is always a fault.
  */
 export function problemOf({ status, text }: Answer): string | null {
   if (status === 0) return null;
@@ -29,7 +30,7 @@ export function problemOf({ status, text }: Answer): string | null {
   return null;
 }
 
-/** Returns the codes in an answer: that of a problem document, of the error inside an outcome, or of GraphQL errors. */
+/** Returns the codes in an answer: from a problem document, from the error in an outcome, or from GraphQL errors. */
 function codesOf(status: number, text: string): readonly string[] {
   const isErrors = text.startsWith('{"errors"');
   if (!isErrors && status < 400) return [];
@@ -50,9 +51,11 @@ function parse(text: string): unknown {
   }
 }
 
-// Says in a few characters how the relay answered.
+// Describes the relay's answer in a few characters.
 
-/** Returns `forbidden` if the sender may not send such an input at all, the code of a refusal, or the status. */
+/**
+ * Returns `forbidden` if the sender may not send such inputs at all; otherwise the code of a refusal, or the status.
+ */
 export function answerOf({ status, text }: Answer): string {
   const code = /"code":"(\w+)"/.exec(text.slice(0, 2_000))?.[1];
   if (code === 'forbidden') return 'forbidden';

@@ -1,4 +1,4 @@
-/** Defines the kinds of inputs that the fuzzer sends, and how each input is made, sent and judged. */
+/** Defines the kinds of inputs that the fuzzer sends, and how each input is generated, sent and judged. */
 import { WebSocket } from 'ws';
 import { CLOSE, isCode } from '../../src/protocol/codes.ts';
 import { parseDown } from '../../src/protocol/frame-codec.ts';
@@ -19,11 +19,9 @@ export type Input = {
   readonly index: number;
   /** The number of frames, requests or documents that the input contains. */
   readonly count: number;
-  /**
-   * Whether the input changes stored state. While such an input is sent, answers to other inputs cannot be compared.
-   */
+  /** Whether the input changes stored state. Answers to other inputs cannot be compared while such an input is sent. */
   readonly changes: boolean;
-  /** Sends the input and resolves with the faults of the answers. `mark` makes the input new to the relay. */
+  /** Sends the input, and resolves with the faults of the answers. `mark`: makes the input new to the relay. */
   send(target: Target, mark: string): Promise<readonly string[]>;
   /** Returns the input as text for the report of a finding. */
   show(): string;
@@ -31,10 +29,13 @@ export type Input = {
 
 export type Kind = {
   readonly name: KindName;
-  /** The clock of the relay: `still`, so that two answers to one request are equal, or `fast`, so that waits end. */
+  /**
+   * The relay's clock. `still`: it is stopped, so that two answers to one request are equal. `fast`: it runs fast, so
+   * that waits end.
+   */
   readonly clock: 'still' | 'fast';
   readonly countOfOne: number;
-  /** Returns the input of this index, always the same for the same seed. */
+  /** Returns the input with this index. The same seed always gives the same input. */
   make(index: number, target: Target): Input;
 };
 
@@ -86,13 +87,16 @@ function requests(seed: number): Kind {
   };
 }
 
-/** How often each document is sent. From the third request on, a document takes the relay's fast path. */
+/** How often each document is sent. From the third time on, the relay answers it on the fast path. */
 const TIMES = 3;
-/** How often two answers are compared before they count as different. A link may answer a ping between two requests. */
+/**
+ * How often two answers are compared before they count as different. Between two requests, a link may answer a ping and
+ * so change an answer.
+ */
 const LOOKS = 3;
 /**
- * Matches documents that read the audit. Their answers change while others read payloads, since each such read adds a
- * row to the audit.
+ * Matches documents that read the audit. Their answers change while other requests read payloads, because each such
+ * read adds an audit row.
  */
 const AUDIT = /\baudit(?:Events|Chain)\b/;
 
@@ -105,8 +109,8 @@ function documents(seed: number): Kind {
       const input = documentInput(seed, index);
       const { who, mutates } = input;
       const draw = new Draw(seed, 'address', index);
-      // The limits on bad tokens count by address. Each document gets another address, so that no earlier input causes
-      // a refusal.
+      // Each document has a different address, so that the limits on invalid tokens per address never apply because of
+      // an earlier input.
       const address = `10.${draw.int(0, 255)}.${draw.int(0, 255)}.${draw.int(0, 255)}`;
       return {
         index,
@@ -147,14 +151,16 @@ function short(text: string): string {
 
 // Sends frames over one link of the relay under test, from its opening to its end.
 
-/** The time limit of a link from its opening to its end, in milliseconds. */
+/** The timeout for a link, from its opening to its end, in milliseconds. */
 const SESSION_MS = 20_000;
 /** The close code with which the relay reports a failure of its own, which no input may cause. */
 const INTERNAL = 4490;
-/** The close codes for frames that cannot be read, of which a session has too few, and for messages that are longer. */
+/** The close codes that no session may cause: for too many unreadable frames, and for messages that are too large. */
 const FOR_FRAMES: readonly number[] = [CLOSE.protocol_error, CLOSE.frame_too_large];
 
-/** Sends the frames of a session over a new link. Resolves when the link is closed, with the faults that were found. */
+/**
+ * Sends the frames of a session over a new link. Resolves when the link has closed, with the faults that were found.
+ */
 function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Promise<readonly string[]> {
   const { promise, resolve } = Promise.withResolvers<readonly string[]>();
   const problems: string[] = [];
@@ -181,7 +187,7 @@ function sendFrames(linkUrl: string, { hello, frames, end }: FrameSession): Prom
     else if (frame.type === 'welcome') welcomed = true;
     else if (frame.type === 'bye' && (frame.code === INTERNAL || (welcomed && FOR_FRAMES.includes(frame.code))))
       problems.push(`closed with ${frame.code}: ${frame.reason}`);
-    // The frames are sent even if the hello was refused, as a careless client would do.
+    // The frames are sent even if the hello was refused, as by a careless client.
     begin();
   });
   socket.on('error', (error) => void (begun || problems.push(`the link broke before its welcome: ${error.message}`)));

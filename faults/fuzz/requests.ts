@@ -1,4 +1,4 @@
-/** Makes hostile HTTP requests from a seed, byte by byte. Sends nothing. */
+/** Generates hostile HTTP requests from a seed, byte by byte. */
 import { readRestDocuments } from '../../test/relay/kit/rest-documents.ts';
 import { bodyOf as documentBody, documentInput } from './documents.ts';
 import { hostileText, KNOWN, likelyText, someUser } from './hostile.ts';
@@ -7,13 +7,13 @@ import { mutate } from './mutate.ts';
 import { Draw } from '../lib/random.ts';
 
 /**
- * The bytes of one HTTP request. `whole`: the request is complete and has the header `Connection: close`, so the relay
- * closes the connection after its answer. Without `whole`, the sender has to close it.
+ * The bytes of one HTTP request. `whole`: whether the request is complete and has the header `Connection: close`, so
+ * that the relay closes the connection after its answer. Otherwise the sender must close it.
  */
 export type RequestInput = { readonly bytes: Buffer; readonly whole: boolean; readonly method: string };
 
 const MIB = 1024 * 1024;
-/** The maximum size of params that leaves room for the rest of the body, in bytes. */
+/** The maximum size of params in bytes, which leaves room for the rest of the body. */
 const PARAMS_MAX = MIB - 150_000;
 const OWN = [
   'GET /healthz',
@@ -31,7 +31,10 @@ const STREAMS = [
   'GET /site-sessions/{session_id}/events',
 ];
 const ROUTES = [...readRestDocuments().map(({ name }) => name), ...OWN, ...STREAMS];
-/** The operations that have a body. Operations with opaque params are drawn more often. */
+/**
+ * The operations that have a body. Operations with opaque params occur several times, so that they are drawn more
+ * often.
+ */
 const WRITING = ROUTES.flatMap((name) =>
   /^(POST|PUT)/.test(name) ? Array<string>(name.includes('/actions/') ? 3 : 1).fill(name) : [],
 );
@@ -109,8 +112,8 @@ export function requestInput(seed: number, index: number, token: Tokens): Reques
   const head = [
     `${method} ${targetOf(draw, template)} HTTP/1.1`,
     'Host: 127.0.0.1',
-    // The limits on bad tokens count by address. Each request gets another address, so that no earlier input causes a
-    // refusal.
+    // Each request has a different address, so that the limits on invalid tokens per address never apply because of an
+    // earlier input.
     `X-Forwarded-For: 10.${draw.int(0, 255)}.${draw.int(0, 255)}.${draw.int(0, 255)}`,
     ...authorization(draw, token),
     ...(body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),

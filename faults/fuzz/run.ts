@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz`: hostile frames, HTTP requests and GraphQL documents, made from a seed, against a relay in a process
- * of its own. With `--cost` it searches the inputs that cost most. With `--same` it plays random sequences of acts on
- * both backends.
+ * `npm run fuzz` sends hostile frames, HTTP requests and GraphQL documents, generated from a seed, to a relay in its
+ * own process. With `--cost` it searches the most expensive inputs. With `--same` it runs random sequences of
+ * operations on all backends and compares the results.
  */
 import { namesOf, positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import { runCost } from './cost/run-cost.ts';
@@ -13,9 +13,9 @@ import { TURN_MS } from './engine.ts';
 import { fuzz } from './fuzz.ts';
 import { KIND_NAMES, type KindName } from './kinds.ts';
 
-/** The test that plays sequences of acts on memory, over Redis, and on relays that own partitions. */
+/** The test that runs sequences of operations in memory, over Redis, and on relays that own partitions. */
 const SAME = 'test/contract/commands-same.test.ts';
-/** The test that plays sequences of 600 acts on memory alone, and on memory with a data directory. */
+/** The test that runs sequences of 600 operations in memory, without and with a data directory. */
 const SAME_AFTER_RESTARTS = 'test/backends/durable-same.test.ts';
 
 const OPTIONS = {
@@ -78,9 +78,9 @@ const asked = readOptions({ program: 'npm run fuzz', about: null, options: OPTIO
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 /** The number of findings of one group that the report shows in full. */
 const SHOWN_OF_A_GROUP = 2;
-/** The number of sequences of acts that are played in one process. */
+/** The number of sequences of operations that are run in one process. */
 const SEQUENCES_OF_A_PART = 100;
-/** The number of findings of each group. The findings of a group differ only in their input and in numbers. */
+/** The number of findings in each group. Findings of one group differ only in their input and in numbers. */
 const groups = new Map<string, number>();
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
@@ -102,7 +102,7 @@ if (asked.cost) {
     tables.set(mode, costTable(mode, finalists, rows));
   }
   write(`\n${[...tables.values()].join('\n\n')}\n`);
-  // The table of each mode has a place of its own, so that a run of one mode leaves the other as it is.
+  // The table of each mode has its own place on the page, so that a run of one mode keeps the table of the other.
   for (const [mode, table] of isWritten ? tables : [])
     await writePart('docs/input-costs.md', `npm run fuzz -- --cost --write, ${mode}`, () => table);
   for (const fault of faults) write(`FOUND  ${fault}`);
@@ -130,7 +130,10 @@ if (heap) write(heap.text);
 write(green ? 'green' : 'RED');
 process.exitCode = green ? 0 : 1;
 
-/** Plays sequences of acts on several stores, each part from a seed of its own. Returns whether all went alike. */
+/**
+ * Runs sequences of operations on several stores, in parts with different seeds. Returns whether all stores behaved
+ * alike.
+ */
 async function playSame(file: string, sequences: number): Promise<boolean> {
   for (let played = 0; played < sequences; played += SEQUENCES_OF_A_PART) {
     const count = Math.min(SEQUENCES_OF_A_PART, sequences - played);

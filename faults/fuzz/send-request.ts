@@ -1,12 +1,14 @@
-/** Sends the bytes of one HTTP request to the relay under test, valid or not, and reads the answer. */
+/** Sends the bytes of one HTTP request, valid or not, to the relay under test, and reads the answer. */
 import { type Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import type { Answer } from './judge.ts';
 import type { RequestInput } from './requests.ts';
 
-/** How long the relay may take to answer, in milliseconds. */
+/** The timeout for an answer of the relay, in milliseconds. */
 const ANSWER_MS = 20_000;
-/** The number of bytes of an answer that are kept. A longer answer is not a refusal, so its text is not judged. */
+/**
+ * The maximum number of bytes of an answer that are kept. A longer answer is not a refusal, so its text is not judged.
+ */
 const KEPT = 256 * 1024;
 
 type RawAnswers = {
@@ -15,7 +17,7 @@ type RawAnswers = {
   readonly hung: boolean;
 };
 
-/** Sends the bytes on a new connection. Resolves when the relay has closed it, or has begun a stream. */
+/** Sends the bytes over a new connection. Resolves when the relay has closed the connection or has begun a stream. */
 export function sendRequest(url: string, { bytes, whole, method }: RequestInput): Promise<RawAnswers> {
   const { promise, resolve } = Promise.withResolvers<RawAnswers>();
   const { hostname, port } = new URL(url);
@@ -34,7 +36,7 @@ export function sendRequest(url: string, { bytes, whole, method }: RequestInput)
     size += chunk.length;
   });
   socket.on('end', () => socket.destroy());
-  // A relay that stops reading may reset the connection. The answer is what arrived before the reset.
+  // Ignored: a relay that stops reading may reset the connection. The answer is what arrived before.
   socket.on('error', () => {});
   socket.on('close', () => {
     clearTimeout(late);
@@ -80,14 +82,16 @@ function readBody(head: string, rest: string): { readonly body: string; readonly
   return { body: chunks, length: end < 0 ? rest.length : end + 7 };
 }
 
-// Sends one GraphQL document to the relay under test. It judges nothing.
+// Sends one GraphQL document to the relay under test.
 
-/** How long the relay may take to answer, in milliseconds: longer than its own limit for a document. */
+/**
+ * The timeout for an answer to a document, in milliseconds. It is longer than the relay's own time limit for documents.
+ */
 const DOCUMENT_ANSWER_MS = 30_000;
 
 type DocumentSender = { readonly agent: Agent; readonly token: string; readonly address: string };
 
-/** Sends one POST to /graphql of the relay at `url`. Rejects when the relay does not answer in time. */
+/** Sends one POST to /graphql of the relay at `url`. Rejects if the relay does not answer in time. */
 export function sendDocument(url: string, body: string, { agent, token, address }: DocumentSender): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const headers = {

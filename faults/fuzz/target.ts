@@ -1,30 +1,28 @@
-/** Starts the relay that the fuzzer sends its inputs to, and prepares users, clients and commands on it. */
+/** Starts the relay that receives the fuzzer's inputs, and creates users, clients and commands in it. */
 import { Agent } from 'node:http';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
 import { ADMIN_TOKEN, startRelay, type Relay } from '../lib/relay.ts';
 import { KNOWN } from './hostile.ts';
 
 const MIB = 1024 * 1024;
-/**
- * How long the relay under test keeps rows and commands, in milliseconds, so that they expire within the time of a run.
- */
+/** How long the relay under test retains rows and commands, in milliseconds. They must expire during a run. */
 const RETENTION_MS = 3_600_000;
 const RELAY_CONFIG = { historyMaxBytes: 64 * MIB, retentionMs: RETENTION_MS, rawMessages: true };
 /**
- * How many times faster than real time the clock runs while frames and requests are sent, so that waits of seconds take
+ * How much faster than real time the clock runs while frames and requests are sent. Waits of seconds then take
  * milliseconds.
  */
 export const FAST_CLOCK = 20;
 
-/** The relay under test with its users, clients and commands. It is restarted when an input ended it. */
+/** The relay under test with its users, clients and commands. It is restarted after an input has ended it. */
 export interface Target extends AsyncDisposable {
   readonly relay: Relay;
-  /** Returns the token of `admin` or of a user. Returns '' for `nobody`, and an invalid token for any other name. */
+  /** Returns the token of `admin` or of a user; '' for `nobody`; an invalid token for any other name. */
   token(who: string): string;
   readonly agent: Agent;
-  /** Starts another relay in place of the current one, which may be dead or stuck. */
+  /** Starts another relay to replace the current one, which may have ended or hang. */
   restart(): Promise<void>;
-  /** Closes the links of the prepared clients, so that only retained data is left. */
+  /** Closes the links of the prepared clients, so that only retained data remain. */
   leave(): Promise<void>;
 }
 
@@ -75,7 +73,7 @@ async function tokensOf(relay: Relay): Promise<ReadonlyMap<string, string>> {
   return new Map([...signed, ['admin', ADMIN_TOKEN]]);
 }
 
-/** Gives each user a client with actions, a context, a site and a command on record. */
+/** Gives each user a client with actions, a context, a site and a recorded command. */
 async function plant(relay: Relay, tokens: ReadonlyMap<string, string>): Promise<readonly Runtime[]> {
   await relay.run(1);
   const users = [...tokens.keys()].filter((name) => name !== 'admin');

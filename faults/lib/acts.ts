@@ -1,4 +1,4 @@
-/** Answers the requests of the parent process in a child process that `child.ts` has started. */
+/** Answers the requests of the parent process, in a child process that `child.ts` has started. */
 import { z } from 'zod';
 
 /** The requests that a process answers over its IPC channel, by name. Arguments and answers are JSON. */
@@ -6,7 +6,7 @@ export type Acts = Readonly<Record<string, (given: unknown) => unknown>>;
 
 const REQUEST = z.object({ id: z.number(), act: z.string(), given: z.unknown().optional() });
 
-/** Answers the requests of the parent process, and exits when that process is gone. */
+/** Answers the requests of the parent process, and exits when the parent process has ended. */
 export function serveActs(acts: Acts): void {
   const answer = async (message: unknown): Promise<void> => {
     const { id, act, given } = REQUEST.parse(message);

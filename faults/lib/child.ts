@@ -1,14 +1,14 @@
-/** Starts a child process of the hostile runs and sends it requests. */
+/** Starts a child process of a fault or fuzz run and sends it requests. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
 
-/** A child process that answers requests (`acts.ts`). */
+/** A child process that answers requests (see `acts.ts`). */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** The reason why the process ended, with the last lines of its standard error; null while it runs. */
+  /** Why the process ended, with the last lines of its standard error; null while it runs. */
   readonly ended: string | null;
   /**
-   * Sends a request. Rejects with the error of the request, when it takes longer than `withinMs`, or when the process
+   * Sends a request. Rejects with the request's error, if the answer takes longer than `withinMs`, or if the process
    * ends first.
    */
   ask<T>(act: string, given: unknown, answer: z.ZodType<T>, withinMs?: number): Promise<T>;
@@ -26,14 +26,14 @@ const MESSAGE = z.object({
   answer: z.unknown().optional(),
   error: z.string().optional(),
 });
-/** How long a child process may take to say that it is ready, in milliseconds. */
+/** The timeout for the start of a child process, in milliseconds. */
 const START_MS = 60_000;
-/** How long a child process may take to answer, in milliseconds, unless the request names another limit. */
+/** The default timeout for an answer of a child process, in milliseconds. */
 const ANSWER_MS = 60_000;
-/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
+/** The maximum number of characters of its standard error that are shown if a process ended by itself. */
 const STDERR_CHARS = 4_000;
 
-/** The child processes that run. This process kills them when it exits, for whatever reason. */
+/** The running child processes. This process kills them when it exits for any reason. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 

@@ -1,28 +1,33 @@
-/** Measures what one request costs the main thread of a process, from before it is sent until the process is idle. */
+/**
+ * Measures the cost of one request on the main thread of a process, from before it is sent until the process is idle.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { z } from 'zod';
 
-/** The form of a measurement. Times are CPU time of the main thread, in milliseconds. */
+/** The form of a measurement. Times are CPU times of the main thread in milliseconds. */
 export const PROBED = z.object({
   /** The most expensive turn of the event loop. */
   turnMs: z.number(),
   cpuMs: z.number(),
-  /** Whether the thread was idle at the end. False: it still worked after `withinMs`. */
+  /** Whether the thread was idle at the end. False: it was still working after `withinMs`. */
   idle: z.boolean(),
 });
 export type Probed = z.infer<typeof PROBED>;
 
-/** A window of this length in which the thread used at most IDLE_CPU_MS of CPU counts as idle, in milliseconds. */
+/**
+ * The length of a window in milliseconds. A window in which the thread uses at most IDLE_CPU_MS of CPU time is idle.
+ */
 const WINDOW_MS = 8;
 const IDLE_CPU_MS = 0.4;
 /**
- * The number of idle windows in a row after which the thread counts as idle: an answer of a store may be on its way.
+ * The number of consecutive idle windows after which the thread counts as idle. One is not enough, because the thread
+ * may be waiting for an answer of the store.
  */
 const IDLE_WINDOWS = 2;
 
 type CostProbe = {
   begin(): void;
-  /** Waits until the thread is idle, at most `withinMs`, and returns what it did since `begin`. */
+  /** Waits until the thread is idle, at most `withinMs`, and returns its cost since `begin`. */
   end(withinMs: number): Promise<Probed>;
 };
 
@@ -36,7 +41,7 @@ export function createCostProbe(meter: TurnMeter = createTurnMeter()): CostProbe
     async end(withinMs) {
       const late = performance.now() + withinMs;
       let last = threadMicros();
-      // What was used up to the start of the first idle window: the windows themselves cost little, but not nothing.
+      // The CPU time used up to the start of the first idle window, so that the windows' own cost is left out.
       let used = last - from;
       let idle = 0;
       while (idle < IDLE_WINDOWS && performance.now() < late) {
@@ -51,21 +56,19 @@ export function createCostProbe(meter: TurnMeter = createTurnMeter()): CostProbe
   };
 }
 
-// Measures the CPU that single turns of the event loop take.
+// Measures the CPU time of single turns of the event loop.
 
-/** What the event loop did since the last `take`. */
+/** The activity of the event loop since the last `take`. */
 export type Turns = {
   /** The CPU time of the main thread in the most expensive turn, in milliseconds. */
   readonly worstMs: number;
   readonly turns: number;
-  /**
-   * The longest time for which no timer ran, in milliseconds. It also grows when the machine does not run the process.
-   */
+  /** The longest time in which no timer ran, in milliseconds. It also grows if the machine does not run the process. */
   readonly stalledMs: number;
 };
 
 type TurnMeter = {
-  /** Returns what was measured since the last call, and starts again at zero. */
+  /** Returns the measurements since the last call, and resets them. */
   take(): Turns;
 };
 
@@ -73,9 +76,9 @@ type TurnMeter = {
 const DELAY_RESOLUTION_MS = 10;
 
 /**
- * Measures the CPU time of the main thread (`process.threadCpuUsage`) in each turn of the event loop. Other processes
- * do not affect it. An immediate runs once in each turn; it is unreferenced, so it does not keep the process alive. A
- * turn may contain several inputs that arrived together, and garbage collections.
+ * Measures the CPU time of the main thread (`process.threadCpuUsage`) in each turn of the event loop, which other
+ * processes do not affect. It uses an immediate, which runs once in each turn and is unreferenced, so that it does not
+ * keep the process alive. A turn may include several inputs that arrived together, and garbage collections.
  */
 export function createTurnMeter(): TurnMeter {
   const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });

@@ -1,9 +1,10 @@
-/** Opens a bare link to a relay, frame by frame, as a hostile program would. */
+/** Opens a link to a relay and sends frames by hand, as a hostile program would. */
 import { WebSocket } from 'ws';
 import { SUBPROTOCOL } from '../../src/protocol/frames.ts';
 
 /**
- * The first frame of a link. Without `clientId` the link belongs to a caller. `payload`: the JSON text of the hello.
+ * The first frame of a link. Without `clientId`, the link belongs to a caller. `payload`: the JSON text of the hello's
+ * payload.
  */
 export type Hello = {
   readonly token: string;
@@ -14,7 +15,7 @@ export type Hello = {
 };
 
 /**
- * Opens a link that only answers pings. Resolves after the welcome; rejects with the relay's reason when the link is
+ * Opens a link that only answers pings. Resolves after the welcome. Rejects with the relay's reason if the link is
  * refused or closed before that.
  */
 export function openBareLink(url: string, hello: Hello): Promise<WebSocket> {

@@ -1,9 +1,12 @@
-/** Reads the options of a program of this folder. A wrong option ends the program with one sentence and its help. */
+/**
+ * Reads the command-line options of the programs in this folder. For an invalid option, the program prints one sentence
+ * and its help, and ends.
+ */
 import { parseArgs } from 'node:util';
 
 /**
- * An option as parseArgs takes it, with its line of the help. `takes`: a name for its value; a flag takes none. `says`
- * ends without the default, which is added.
+ * An option of parseArgs with its line in the help. `takes`: a name for the option's value; a flag has none. `says`:
+ * the text of the help without the default, which is appended.
  */
 export type Option =
   | { readonly type: 'string'; readonly takes: string; readonly says: string; readonly default?: string }
@@ -11,19 +14,19 @@ export type Option =
 type Options = Readonly<Record<string, Option>>;
 type Values<T extends Options> = ReturnType<typeof parseArgs<{ options: T }>>['values'];
 
-/** A program as its help describes it. `about`: what must be known besides the options, or null. */
+/** Describes a program for its help. `about`: further information besides the options, or null. */
 type Usage<T extends Options> = {
   readonly program: string;
   readonly about: string | null;
   readonly options: T;
 };
 
-/** A value on the command line that the program does not accept. Its message is for the person at the terminal. */
+/** An error about a value on the command line. Its message is shown to the person at the terminal. */
 export class UsageError extends Error {}
 
 /**
- * Reads the options with `read`, which may throw a UsageError. Prints the help and exits with 0 if `--help` is given.
- * For an unknown option or a UsageError prints the reason and the help to standard error, and exits with 2.
+ * Reads the options with `read`, which may throw a UsageError. With `--help`, prints the help and exits with 0. For an
+ * unknown option or a UsageError, prints the reason and the help to standard error, and exits with 2.
  */
 export function readOptions<const T extends Options, R>(usage: Usage<T>, read: (values: Values<T>) => R): R {
   const help = helpOf(usage);
@@ -68,7 +71,7 @@ export function positiveNumber(name: string, text: string): number {
   return value;
 }
 
-/** Reads names separated by commas, each of which must be known. Returns all known names if `text` is undefined. */
+/** Reads known names that are separated by commas. Returns all known names if `text` is undefined. */
 export function namesOf<N extends string>(name: string, text: string | undefined, known: readonly N[]): readonly N[] {
   if (text === undefined) return known;
   return text.split(',').map((given) => {

@@ -1,4 +1,4 @@
-/** Writes the tables of hostile runs into pages of docs/, between markers. */
+/** Writes the tables of fault, fuzz and other runs into pages of docs/, between markers. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
@@ -6,7 +6,8 @@ import { format, resolveConfig } from 'prettier';
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /**
- * Returns the text with a new part between the markers of this name. Throws unless both markers occur once, in order.
+ * Returns the text with a new part between the markers of this name. Throws unless each marker occurs exactly once, in
+ * the right order.
  */
 export function replacePart(text: string, name: string, part: string): string {
   const { begin, from, to } = placeOf(text, name);
@@ -27,7 +28,7 @@ function placeOf(text: string, name: string) {
   return { begin, from: text.indexOf(begin), to: text.indexOf(end) };
 }
 
-/** Returns the rows of a Markdown table, each as its cells, without the two lines of its head. */
+/** Returns the rows of a Markdown table as lists of cells, without the two lines of the head. */
 export function rowsOf(table: string): readonly (readonly string[])[] {
   const lines = table.split('\n').filter((line) => line.startsWith('|'));
   return lines.slice(2).map((line) =>
@@ -39,8 +40,8 @@ export function rowsOf(table: string): readonly (readonly string[])[] {
 }
 
 /**
- * Returns the new table with the rows of the old one that it does not replace, in the order of `keys`. A row is
- * replaced by one with the same key; a row of the old table whose key is not in `keys` is left out.
+ * Returns the new table together with those rows of the old table that it does not replace, in the order of `keys`. A
+ * row is replaced by a row with the same key. Rows of the old table whose key is not in `keys` are dropped.
  */
 export function mergeTables(
   old: string,
@@ -56,7 +57,10 @@ export function mergeTables(
   return [...head, ...lines].join('\n');
 }
 
-/** Replaces the part of this name of a page of docs/, and formats the page. `change` gets the part as it is now. */
+/**
+ * Replaces the part of this name in a page of docs/, and formats the page. `change`: returns the new part for the
+ * present one.
+ */
 export async function writePart(page: string, name: string, change: (part: string) => string): Promise<void> {
   const file = join(ROOT, page);
   const text = readFileSync(file, 'utf8');

@@ -2,14 +2,14 @@
 import type { Relay } from './relay.ts';
 
 /**
- * The length of a step, in milliseconds. It is shorter than the silence after which a link is closed, so that open
- * links survive.
+ * The length of a step in milliseconds. It must be shorter than the silence after which a relay closes a link, so that
+ * open links survive.
  */
 const STEP_MS = 10_000;
-/** The pause after each step for the answers to pings, in milliseconds. */
+/** The pause after each step, in milliseconds, in which clients answer pings. */
 const PAUSE_MS = 2;
 
-/** Moves the stepped clock of a relay forward by `ms`, slowly enough for its links to answer. */
+/** Advances the stepped clock of a relay by `ms`, slowly enough for its links to answer pings. */
 export async function passTime(relay: Relay, ms: number): Promise<void> {
   for (let moved = 0; moved < ms; moved += STEP_MS) {
     await relay.advance(Math.min(STEP_MS, ms - moved));

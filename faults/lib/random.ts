@@ -24,10 +24,11 @@ export function between(random: () => number, from: number, to: number): number 
   return from + Math.floor(random() * (to - from + 1));
 }
 
-// Draws the random values of the fuzzer's inputs from a seed.
+// Draws the random values for the fuzzer's inputs from a seed.
 
 /**
- * The random values for one input. The same seed, kind and index give the same input, whatever was generated before.
+ * Random values for one input. The same seed, kind and index always give the same input, whichever inputs were
+ * generated before.
  */
 export class Draw {
   readonly next: () => number;
@@ -51,7 +52,10 @@ export class Draw {
     return pick(this.next, list);
   }
 
-  /** Draws a size from 1 to `max`. One in ten is `max` itself; the others are distributed over all magnitudes. */
+  /**
+   * Draws a size from 1 to `max`. One in ten is `max` itself; the others are evenly distributed over the orders of
+   * magnitude.
+   */
   size(max: number): number {
     if (this.chance(0.1)) return max;
     return Math.max(1, Math.floor(Math.exp(this.next() * Math.log(max))));

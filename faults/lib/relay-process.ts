@@ -1,7 +1,7 @@
 /**
- * Runs a relay in its own process, over the Redis in its settings or else in direct mode. The parent can move its
- * clock, and read what its event loop, its heap and its log did. Arguments: the options as JSON (`relay.ts`). Needs
- * --expose-gc.
+ * Runs a relay in its own process, over the Redis in its settings or in direct mode. The parent process can move the
+ * relay's clock, and read measurements of its event loop and heap, and its log. Arguments: the options as JSON
+ * (`relay.ts`). It needs --expose-gc.
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -51,7 +51,7 @@ const { createLog }: typeof import('../../src/platform/log.ts') = await import(a
 
 const clock = options.clock === 'real' ? undefined : new SteppedClock(options.startAt);
 const errors: string[] = [];
-/** The log also holds the errors that answers hide, so each logged error is a finding. */
+/** Each logged error is a finding, because the log contains errors that answers hide. */
 const log = createLog({ level: 'error', secrets: [], sink: { write: (line) => void errors.push(line) } });
 const callboard = await openCallboard({
   config: { auth: { adminTokens: [options.adminToken], secret: options.secret }, trustProxy: true, ...options.config },
@@ -64,8 +64,8 @@ const meter = createTurnMeter();
 const probe = createCostProbe(meter);
 
 /**
- * Collects garbage several times, and returns the smallest heap that was left. The memory is read directly after a
- * collection: under load some MiB of new garbage arise within a few milliseconds.
+ * Collects garbage several times, and returns the smallest measured heap. Memory is read directly after each
+ * collection, because under load some MiB of new garbage arise within a few milliseconds.
  */
 async function afterCollections(): Promise<NodeJS.MemoryUsage> {
   let least: NodeJS.MemoryUsage | null = null;
@@ -80,7 +80,7 @@ async function afterCollections(): Promise<NodeJS.MemoryUsage> {
 
 serveActs({
   at: () => ({ url, secondUrl: second?.url ?? null }),
-  /** Returns what the event loop did, and the errors logged since the last call. */
+  /** Returns measurements of the event loop, and the errors logged since the last call. */
   turns: () => ({ ...meter.take(), errors: errors.splice(0) }),
   async advance(given) {
     const { ms } = z.object({ ms: z.number() }).parse(given);

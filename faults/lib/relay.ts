@@ -1,4 +1,4 @@
-/** Starts a relay in a child process whose clock, memory and event loop the hostile runs can control and measure. */
+/** Starts a relay in a child process, and controls and measures its clock, memory and event loop. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -10,9 +10,12 @@ export const SECRET = 'a secret of the hostile runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-hostile-runs';
 const SOURCE = join(import.meta.dirname, '..', '..', 'src');
 const ENTRY = fileURLToPath(new URL('relay-process.ts', import.meta.url));
-/** The time at which the stepped clock starts, so that a seed has the same meaning every day. Epoch milliseconds. */
+/**
+ * The time at which the stepped clock starts, in epoch milliseconds. It is fixed, so that a seed always has the same
+ * meaning.
+ */
 const START = Date.UTC(2026, 0, 1);
-/** How long tokens are valid, in seconds: longer than any run, even under a clock that runs fast. */
+/** How long tokens are valid, in seconds. It is longer than any run, even with a fast clock. */
 const TOKEN_SECONDS = 400 * 24 * 3600;
 
 /** The form of the options with which the process of a relay is started. */
@@ -55,26 +58,26 @@ export interface Relay extends AsyncDisposable {
   /** The reason why the process ended; null while it runs. */
   readonly ended: string | null;
   /**
-   * Returns what the main thread did since the last call, and the errors logged since then. Rejects when the process
-   * does not answer in time.
+   * Returns measurements of the main thread since the last call, and the errors logged since then. Rejects if the
+   * process does not answer in time.
    */
   turns(withinMs?: number): Promise<z.infer<typeof TURNS>>;
   /** Moves the stepped clock forward. */
   advance(ms: number): Promise<void>;
-  /** Lets the stepped clock run at a multiple of real time. 0 stops it. */
+  /** Runs the stepped clock at a multiple of real time. 0 stops the clock. */
   run(factor: number): Promise<void>;
   /** Returns the CPU time, user and system, since the process started, in milliseconds. */
   cpuMs(): Promise<number>;
-  /** Begins to measure the cost of what is sent from now on. */
+  /** Begins to measure the cost of the following inputs. */
   costBegin(): Promise<void>;
-  /** Waits until the main thread is idle, at most `withinMs`, and returns what it did since `costBegin`. */
+  /** Waits until the main thread is idle, at most `withinMs`, and returns its cost since `costBegin`. */
   costEnd(withinMs: number): Promise<Probed>;
   /** Measures the memory after garbage collections. */
   memory(): Promise<Memory>;
   token(user: string, scopes?: readonly string[]): Promise<string>;
 }
 
-/** The time limit of requests that collect garbage or move the clock by hours, in milliseconds. */
+/** The timeout for requests that collect garbage or move the clock by hours, in milliseconds. */
 const LONG_MS = 300_000;
 
 export async function startRelay(given: Partial<RelayOptions> = {}): Promise<Relay> {

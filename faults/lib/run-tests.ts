@@ -1,4 +1,4 @@
-/** Runs test files of this project in a process of their own, for programs that use tests as judges. */
+/** Runs test files of this project in a separate process, for programs that use tests as judges. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -9,15 +9,18 @@ import { z } from 'zod';
 const ROOT = join(import.meta.dirname, '..', '..');
 const TEST = z.object({ status: z.string(), fullName: z.string(), failureMessages: z.array(z.string()) });
 const REPORT = z.object({ testResults: z.array(z.object({ message: z.string(), assertionResults: z.array(TEST) })) });
-/** How often tests are started. On a busy machine the test runner may give up a process before it has started. */
+/**
+ * How often the tests are started at most. On a busy machine the test runner may give up a process before it has
+ * started.
+ */
 const STARTS = 2;
 
 type TestRun = {
-  /** The folder that has the tests and their sources: this project, or a copy of it. */
+  /** The folder that contains the tests and their sources: this project, or a copy of it. */
   readonly root?: string;
-  /** The test files, below that folder. */
+  /** The test files, relative to that folder. */
   readonly files: readonly string[];
-  /** Environment variables besides those of this process. */
+  /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
@@ -27,7 +30,7 @@ type TestsRun = {
 };
 
 /**
- * Runs test files in direct mode up to the first failing test. Throws if no test ran to its end: files that cannot be
+ * Runs test files in direct mode until a test fails. Throws if no test was completed, because files that cannot be
  * loaded prove nothing.
  */
 export async function runTests(run: TestRun): Promise<TestsRun> {
@@ -51,7 +54,7 @@ async function reportOf({ root = ROOT, files, env = {} }: TestRun): Promise<z.in
     const where = ['--root', root, '--project', 'direct*', '--reporter=json', `--outputFile.json=${report}`];
     const child = spawn(process.execPath, [vitest, 'run', '--bail', '1', ...where, ...files], {
       cwd: root,
-      // A test that waits for what a mistake keeps away is to fail soon.
+      // With a planted mistake, a test may wait for something that never happens, and should then fail soon.
       env: { CALLBOARD_TEST_WAIT_MS: '15000', ...process.env, ...env },
       stdio: 'ignore',
     });

@@ -1,4 +1,4 @@
-/** Reads what a backend shows of its state, so that two of them can be compared. */
+/** Reads the visible state of a backend, so that two backends can be compared. */
 import type { Backend } from '../../src/core/backend.ts';
 import { ANY_COMMAND } from '../../src/core/commands/delivery-inspector.ts';
 import type { RebindResult } from '../../src/core/commands/command-store.ts';
@@ -9,14 +9,14 @@ import type { Shares } from '../../src/core/shares/shares.ts';
 const PAGE = { first: 1000, after: null } as const;
 const ANY_MESSAGE = { afterTime: null, beforeTime: null, kinds: null };
 
-/** What is read: of these users, clients and commands. */
+/** The users, clients and commands whose state is read. */
 export type Shown = {
   readonly users: readonly string[];
   readonly clients: readonly ClientKey[];
   readonly keys: readonly CommandKey[];
 };
 
-/** Returns what a backend shows of commands, history, sites, sessions and connections. */
+/** Returns the state of commands, history, sites, sessions and connections as a backend shows it. */
 export async function shownState(
   { commands, inspector, history, sites, sessions, nodes, connections }: Omit<Backend, 'ready' | 'close'>,
   { users, clients, keys }: Shown,
@@ -48,10 +48,13 @@ export async function shownState(
   };
 }
 
-/** The shares of what a data directory keeps. What a process holds for its links and callers is not kept. */
+/**
+ * The shares whose amounts a data directory stores. Amounts that a process holds for its links and callers are not
+ * stored.
+ */
 export const KEPT_SHARES = ['result_bytes', 'ended_records', 'history_bytes', 'marks', 'dedup_marks'] as const;
 
-/** Returns what users hold of shares. */
+/** Returns the amounts that users hold of these shares. */
 export function shownHoldings(
   held: Shares,
   users: readonly string[],
@@ -60,10 +63,13 @@ export function shownHoldings(
   return users.map((userId) => shares.map((share) => [userId, share, held.of(userId).held(share)]));
 }
 
-/** An answer without what differs by design: memory of before a restart is another object, a sign of life is newer. */
+/**
+ * Returns an answer without parts that may differ: objects that were created before a restart are other objects after
+ * it, and a last heartbeat is newer.
+ */
 export function comparable(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  // No caller depends on the order of the commands of a link.
+  // Sorted, because no caller depends on the order of a link's commands.
   if ('unfinished' in value) {
     const { unfinished, orphaned } = value as RebindResult;
     return { ...value, unfinished: unfinished.toSorted(byKey), orphaned: orphaned.toSorted(byKey) };

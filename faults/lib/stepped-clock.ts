@@ -1,11 +1,11 @@
-/** Implements the clock of a relay under test: it runs faster than real time, is stopped, or moves on request. */
+/** Implements a clock for a relay under test, which can be stopped, advanced, or run faster than real time. */
 import type { Cancel, Clock } from '../../src/core/ports.ts';
 
 type Timer = { at: number; readonly every: number | null; readonly run: () => void; cancelled: boolean };
 
 /**
- * A clock for a relay under test: its time does not move until `advance`, or runs at a multiple of real time after
- * `run`. Timers fire in order of time, each in an event-loop turn of its own, so that their costs are measured
+ * A clock for a relay under test. Its time stands still until `advance`, or runs at a multiple of real time after
+ * `run`. Timers fire in order of time, each in a separate turn of the event loop, so that their costs can be measured
  * separately.
  */
 export class SteppedClock implements Clock {
@@ -23,7 +23,7 @@ export class SteppedClock implements Clock {
     return this.#now;
   }
 
-  /** The wall clock of a relay under test is never set back, so both readings are the same. */
+  /** Equal to the wall clock, which is never set back for a relay under test. */
   monotonic(): number {
     return this.#now;
   }
@@ -36,16 +36,13 @@ export class SteppedClock implements Clock {
     return this.#add({ at: this.#now + ms, every: ms, run, cancelled: false });
   }
 
-  /**
-   * Moves the time forward by `ms` and runs the timers that fall due. A call waits until the calls before it have
-   * finished.
-   */
+  /** Advances the time by `ms` and fires the timers that become due. Calls run one after the other. */
   advance(ms: number): Promise<void> {
     this.#advancing = this.#advancing.then(() => this.#advanceNow(ms));
     return this.#advancing;
   }
 
-  /** Lets the time run at `factor` times real time from now on, in steps of 20 ms of real time. 0 stops it. */
+  /** Runs the clock at `factor` times real time, in steps of 20 ms of real time. 0 stops the clock. */
   run(factor: number): void {
     if (this.#ticker) clearInterval(this.#ticker);
     this.#ticker = null;

@@ -1,11 +1,11 @@
-/** Stores much data of one user in a relay: contexts and windows, streams of events, and commands that ended. */
+/** Stores much data for one user in a relay: contexts and windows, streams of events, and ended commands. */
 import type { WebSocket } from 'ws';
 import { createLinkCaller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { CLIENT_CONTEXTS, CLIENT_WINDOWS } from '../../src/core/limits.ts';
 import { openBareLink } from './link.ts';
 
-/** A user whose data is stored, and the relays that store it, which share one store. */
+/** A user whose data are stored, and the relays that store them in a common store. */
 export type DataOwner = {
   readonly user: string;
   readonly urls: readonly string[];
@@ -14,9 +14,9 @@ export type DataOwner = {
   count(name: string, by: number): void;
 };
 
-/** The size of the metadata of one context, in bytes: ten clients then hold 10 of the 16 MiB of their user's share. */
+/** The size of the metadata of one context, in bytes. Ten clients then use 10 of the 16 MiB of their user's share. */
 const METADATA_BYTES = 900;
-/** The number of contexts in one report, so that the report fits into a frame. */
+/** The number of contexts in one report, which must fit into a frame. */
 const CONTEXTS_OF_REPORT = 250;
 /** The number of messages in one request to /ingest. */
 const MESSAGES = 100;
@@ -24,7 +24,7 @@ const MESSAGES = 100;
 const LANES = 16;
 const PAUSE_MS = 20;
 
-/** The JSON text of the payload of a report that sets some contexts, each with this much metadata. */
+/** Returns the JSON text of a report's payload that sets some contexts, each with this much metadata. */
 export function contextsReport(from: number, count: number, metadataBytes = METADATA_BYTES): string {
   const metadata = 'm'.repeat(metadataBytes);
   return JSON.stringify({
@@ -37,7 +37,7 @@ export function contextsReport(from: number, count: number, metadataBytes = META
   });
 }
 
-/** The JSON text of the payload of a report that sets some windows. */
+/** Returns the JSON text of a report's payload that sets some windows. */
 export function windowsReport(from: number, count: number): string {
   return JSON.stringify({
     windows: {
@@ -50,8 +50,8 @@ export function windowsReport(from: number, count: number): string {
 }
 
 /**
- * Connects clients `browser-0`, `browser-1`, ... that each report as many windows and contexts as a client may. Returns
- * their links, which must stay open.
+ * Connects clients `browser-0`, `browser-1`, ..., each of which reports the maximum number of windows and contexts.
+ * Returns their links, which must stay open.
  */
 export async function reportPlaces(owner: DataOwner, clients: number): Promise<readonly WebSocket[]> {
   const links: WebSocket[] = [];
@@ -87,7 +87,7 @@ export async function storeStreams(
   }
 }
 
-/** Makes this many calls of the action `give` to the client `giver`, which end at once. */
+/** Makes this many calls of the action `give` to the client `giver`, which ends them at once. */
 export async function storeCalls(owner: DataOwner, calls: number): Promise<void> {
   const { token } = owner;
   const runtime = createRuntime({ url: linkOf(owner, 0), token, clientId: 'giver', clientType: 'console' });

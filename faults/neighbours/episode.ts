@@ -1,6 +1,6 @@
 /**
- * Runs one attack beside an honest user, with its own relays and its own Redis, and collects what the honest user
- * measured.
+ * Runs one attack beside an honest user, with separate relays and a separate Redis, and collects the honest user's
+ * measurements.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,29 +29,32 @@ export type EpisodeOptions = {
   readonly seconds: number;
   readonly aloneSeconds: number;
   /**
-   * Whether the store of the relays has no room for some seconds in the middle of the attack. Not in direct mode, which
-   * has no store. Absent: no.
+   * Whether the relays' store has no room for some seconds in the middle of the attack. Not possible in direct mode,
+   * which has no store. Default false.
    */
   readonly isFilled?: boolean;
-  /** The folder of the relays' sources. Absent: those of this project. */
+  /** The folder of the relays' sources; default: those of this project. */
   readonly source?: string | undefined;
-  /** The settings of the relays, as variables of their environment. */
+  /** The settings of the relays, as environment variables. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
 /** The interval at which the memory of the relays is read, in milliseconds. */
 const MEMORY_MS = 250;
-/** The longest time that a phase may exceed its length, in milliseconds: its last call may wait that long. */
+/** How long a phase may take beyond its length, in milliseconds, because its last call may still wait. */
 const REST_MS = 60_000;
 /** The time limit of the honest client's connection, in milliseconds. */
 const READY_MS = 120_000;
-/** How long the relays are left alone after their start, in milliseconds: they load what rare requests need meanwhile. */
+/**
+ * How long the relays are left alone after their start, in milliseconds. In this time they load modules that are rarely
+ * needed.
+ */
 const REST_AT_START_MS = 2_500;
-/** The time limit of what an attack stores before it begins, in milliseconds. */
+/** The timeout for storing an attack's data before it begins, in milliseconds. */
 const PREPARE_MS = 180_000;
-/** The time limit of the check of the honest user's data, in milliseconds. The check repeats each command. */
+/** The timeout for the check of the honest user's data, in milliseconds. The check repeats each command. */
 const CHECK_MS = 600_000;
-/** The size of the disk that is filled, in bytes: more than any attack uses. */
+/** The size of the disk that is filled, in bytes. It is larger than any attack needs. */
 const DISK_BYTES = 4 * 1024 * 1024 * 1024;
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
@@ -81,13 +84,13 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   const used = disk?.stop() ?? null;
   await hostile[Symbol.asyncDispose]();
   const ended = relays.filter(({ proc }) => !proc.alive).map(({ name, proc }) => `${name}: ${proc.complaint()}`);
-  // What is checked afterwards is only what was recorded.
+  // Restarted, so that the check afterwards sees only what was recorded.
   if (full !== null && data !== null && ended.length === 0) ended.push(...(await startAgain(relays, honest)));
   const wholeness = await honest.ask('whole', null, WHOLENESS, CHECK_MS);
   return { attack: name, mode, alone, beside, full, wholeness, operations, memory: peaks, disk: used, ended };
 }
 
-/** Measures the honest user before and after the store is full. */
+/** Measures the honest user before, during and after the time in which the store is full. */
 async function phasesAround(
   phase: (name: string, seconds: number) => Promise<Phase>,
   seconds: number,
@@ -98,7 +101,9 @@ async function phasesAround(
   return { beside: phasesTogether(before, await phase('after', seconds / 2)), full };
 }
 
-/** Kills the relays and starts them on what they recorded. Returns why one did not start. */
+/**
+ * Kills the relays and starts them again from their recorded data. Returns why a relay did not start; empty if all did.
+ */
 async function startAgain(relays: readonly Relay[], honest: Pick<Child, 'ask'>): Promise<readonly string[]> {
   try {
     for (const relay of relays) {
@@ -114,12 +119,12 @@ async function startAgain(relays: readonly Relay[], honest: Pick<Child, 'ask'>):
 
 type StartedSite = {
   readonly relays: readonly Relay[];
-  /** The path of the data directory; null without one. */
+  /** The path of the data directory; null if there is none. */
   readonly data: string | null;
   readonly filler: Filler;
 };
 
-/** Starts the relays and their store, which end with `ends`. */
+/** Starts the relays and their store. They end with `ends`. */
 async function startSite(
   { mode, isFilled = false, source, env }: EpisodeOptions,
   attack: Attack,
@@ -148,7 +153,7 @@ async function startSite(
   return { relays, data, filler };
 }
 
-/** Samples the size of a data directory, without large payloads and the audit, until it is stopped. */
+/** Samples the size of a data directory, without large payloads and the audit, until the sampling is stopped. */
 function watchDisk(root: string) {
   let use: DiskUse = { peak: 0, snapshot: 0 };
   const sizeOf = (name: string): number => statSync(join(root, name), { throwIfNoEntry: false })?.size ?? 0;
@@ -168,7 +173,7 @@ function watchDisk(root: string) {
   };
 }
 
-/** Samples the resident memory of each relay until it is stopped. */
+/** Samples the resident memory of each relay until the sampling is stopped. */
 function watchMemory(relays: readonly Relay[]) {
   const read = (): number[] => relays.map(({ proc }) => memoryOf(proc.pid) ?? 0);
   const base = read();

@@ -1,33 +1,33 @@
 /**
- * Defines the forms of the figures that the processes of an episode report to each other. An episode is one attack
- * beside an honest user.
+ * Defines the forms of the figures that the processes of an episode report. An episode is one attack beside an honest
+ * user.
  */
 import { z } from 'zod';
 
-/** What the honest user observed in one phase. Times are in milliseconds. */
+/** The honest user's observations in one phase. Times are in milliseconds. */
 export const PHASE = z.object({
   calls: z.number(),
-  /** The calls that did not end with the expected result. */
+  /** The faults of calls that did not end with the expected result. */
   wrong: z.array(z.string()),
-  /** The calls that were refused because the store was full. It is 0 in a phase that permits no such refusal. */
+  /** The number of calls that were refused because the store was full. It must be 0 in other phases. */
   refused: z.number(),
   p50: z.number(),
   p99: z.number(),
   /**
-   * The number of the reads of the operator and, while the store is full, of the honest user. `readsWrong` has those
-   * that were not answered with 200.
+   * The number of reads by the operator and, while the store is full, by the honest user. `readsWrong`: the faults of
+   * reads that were not answered with 200.
    */
   reads: z.number(),
   readsWrong: z.array(z.string()),
   readP99: z.number(),
-  /** The number of requests of /healthz. `healthWrong` has those that were not answered with 200. */
+  /** The number of requests for /healthz. `healthWrong`: the faults of those that were not answered with 200. */
   health: z.number(),
   healthWrong: z.array(z.string()),
-  /** The longest time until an answer of /healthz. */
+  /** The longest time until /healthz was answered. */
   healthMax: z.number(),
   /**
-   * The number of trials: a user who has used nothing connects a client and calls it, or the operator subscribes to
-   * events. `trialsWrong` has those that failed.
+   * The number of trials. In a trial, a user who has used nothing connects a client and calls it, or the operator
+   * subscribes to events. `trialsWrong`: the faults of failed trials.
    */
   trials: z.number(),
   trialsWrong: z.array(z.string()),
@@ -37,24 +37,24 @@ export type Phase = z.infer<typeof PHASE>;
 /** The form of the check of the honest user's data after the attack. */
 export const WHOLENESS = z.object({
   ids: z.number(),
-  /**
-   * The ids of commands that ran again when they were repeated, or that were answered with another outcome than the
-   * recorded one.
-   */
+  /** The ids of commands that ran again when they were repeated, or whose answer differed from the recorded outcome. */
   idsBroken: z.array(z.string()),
   /** The commands whose retained rows are incomplete. */
   rowsMissing: z.array(z.string()),
 });
 export type Wholeness = z.infer<typeof WHOLENESS>;
 
-/** What a phase of the honest user's work is. `isFull`: the store is full during a part of it. */
+/** The options of one phase of the honest user's work. `isFull`: whether the store is full during a part of it. */
 export const PHASE_OPTIONS = z.object({ name: z.string(), seconds: z.number(), isFull: z.boolean() });
 
-/** The commands whose handlers waited while the store was full. `wrong` has those that did not end with their result. */
+/**
+ * The commands whose handlers waited while the store was full. `wrong`: the faults of those that did not end with their
+ * result.
+ */
 export const HELD = z.object({ calls: z.number(), wrong: z.array(z.string()) });
-export type Held = z.infer<typeof HELD>;
+export type HeldCalls = z.infer<typeof HELD>;
 
-/** The numbers of the hostile user's actions, by name. An attack without actions proves nothing. */
+/** The number of the hostile user's operations, by name. An attack without operations proves nothing. */
 export const OPERATION_COUNTS = z.record(z.string(), z.number());
 export type OperationCounts = z.infer<typeof OPERATION_COUNTS>;
 
@@ -63,7 +63,7 @@ export function percentile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }
 
-/** Returns the figures of two phases as one: numbers are added, and of times the longer ones are taken. */
+/** Combines the figures of two phases: numbers are added, and the longer times are used. */
 export function phasesTogether(one: Phase, other: Phase): Phase {
   return {
     calls: one.calls + other.calls,

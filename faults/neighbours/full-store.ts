@@ -7,23 +7,23 @@ import { HELD, PHASE } from './figures.ts';
 import type { Site } from './site.ts';
 import type { FullTime } from './verdict.ts';
 
-/** A store that can be without room. Null: it cannot be filled on this machine. */
+/** Fills a store and frees it again. Null: the store cannot be filled on this machine. */
 export type Filler = { fill(): Promise<void>; free(): Promise<void> } | null;
 
-/** How long the store is full at least, in milliseconds, and how long the honest user works before and after it. */
+/** How long the store is full at least, and how long the honest user works before and after it, in milliseconds. */
 const FULL_MS = 5_000;
 const MARGIN_MS = 1_000;
-/** The time after which the handlers that are in progress end, in milliseconds since the store became full. */
+/** The time after which handlers in progress end, in milliseconds after the store became full. */
 const RELEASE_MS = 2_000;
-/** How long the relays may take to notice that the store is full, and that there is room again, in milliseconds. */
+/** The timeouts for the relays to notice that the store is full, and that it has room again, in milliseconds. */
 const NOTICED_MS = 30_000;
 const ROOM_MS = 10_000;
-/** The interval at which /readyz is read, and how long its answer may take, in milliseconds. */
+/** The interval at which /readyz is requested, and the timeout of its answer, in milliseconds. */
 const READY_EACH_MS = 100;
 const READY_MS = 2_000;
-/** How long the commands that are in progress may take to begin and to end, in milliseconds. */
+/** The timeout for the commands in progress to begin and to end, in milliseconds. */
 const HELD_MS = 60_000;
-/** The limit of Redis while it is full, in bytes. It uses more, so it has no room for anything. */
+/** The memory limit of a full Redis. Redis already uses more, so it has no room for anything. */
 const NO_MEMORY = '1mb';
 
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
@@ -36,7 +36,7 @@ export function fillerOfDisk(disk: SmallDisk): Filler {
   return { fill: () => set(true), free: () => set(false) };
 }
 
-/** Takes all memory from a Redis that evicts nothing, or gives it back. */
+/** Takes all memory from a Redis that evicts nothing, and gives the memory back. */
 export function fillerOfRedis(url: string): Filler {
   const limitTo = async (memory: string): Promise<void> => {
     const redis = new Redis(url);
@@ -47,8 +47,8 @@ export function fillerOfRedis(url: string): Filler {
 }
 
 /**
- * Fills the store while the honest user works and has commands in progress, whose handlers end while it is full. Frees
- * it, and waits until each relay says that it has room.
+ * Fills the store while the honest user works and has commands in progress, whose handlers end while the store is full.
+ * Then frees it, and waits until each relay reports that it has room.
  */
 export async function passFull(filler: Filler, honest: Pick<Child, 'ask'>, site: Site): Promise<FullTime> {
   if (filler === null) return { skipped: NOT_MOUNTED };
@@ -75,7 +75,7 @@ async function fillOnce(filler: NonNullable<Filler>, honest: Pick<Child, 'ask'>,
   return { held, noticed, roomMs: await roomAfter(site) };
 }
 
-/** Resolves when the store has been full for long enough and a relay has said so: whether it has. */
+/** Waits until the store has been full for long enough, and returns whether a relay has reported it. */
 async function watchFull(site: Site): Promise<boolean> {
   const began = performance.now();
   let seen = false;
@@ -86,7 +86,7 @@ async function watchFull(site: Site): Promise<boolean> {
   return seen;
 }
 
-/** Waits until every relay is ready, and returns how long that took, in milliseconds; null if it took longer. */
+/** Waits until all relays are ready, and returns how long that took in milliseconds; null if it took too long. */
 async function roomAfter(site: Site): Promise<number | null> {
   const began = performance.now();
   while ((await readyOf(site)).some((code) => code !== null)) {
@@ -96,7 +96,7 @@ async function roomAfter(site: Site): Promise<number | null> {
   return performance.now() - began;
 }
 
-/** Returns why each relay is not ready; null for one that is. */
+/** Returns for each relay why it is not ready; null if it is ready. */
 function readyOf({ urls }: Site): Promise<readonly (string | null)[]> {
   return Promise.all(
     urls.map(async (url) => {

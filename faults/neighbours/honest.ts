@@ -1,7 +1,7 @@
 /**
- * Runs the honest user in a process: one client, callers over HTTP and over a link at ten calls a second, the reads of
- * an operator once a second, and trials of what is new to the relay. While the store is full, the user reads too, and
- * its client has commands in progress. Argument: the site as JSON.
+ * Runs the honest user in a process: one client, callers over HTTP and over a link that make ten calls per second,
+ * reads of an operator once per second, and trials of features that need new resources of the relay. While the store is
+ * full, the user reads too, and its client has commands in progress. Argument: the site as JSON.
  */
 import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
@@ -16,27 +16,30 @@ import {
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import { parseDown } from '../../src/protocol/frame-codec.ts';
 import { serveActs } from '../lib/acts.ts';
-import { type Held, percentile, type Phase, PHASE_OPTIONS, type Wholeness } from './figures.ts';
+import { type HeldCalls, percentile, type Phase, PHASE_OPTIONS, type Wholeness } from './figures.ts';
 import { ADMIN_TOKEN, freshToken, HONEST, linkUrl, NEWCOMER, relayUrl, SITE, type Site } from './site.ts';
 
 /** The number of calls per second of the honest user. */
 const CALLS_A_SECOND = 10;
-/** One call in this many is large: it has more data than a history row holds. */
+/** One call in this many is large: it has more data than a history row can have. */
 const LARGE_EACH = 10;
 /** The size of the arguments of large calls, in bytes. */
 const LARGE_BYTES = 20 * 1024;
 /** The size of the arguments of all other calls, in bytes. */
 const SMALL_BYTES = 200;
-/** How long a call may take, in milliseconds. */
+/** The timeout for a call, in milliseconds. */
 const RESPOND_MS = 10_000;
-/** How long the client may take to connect, also to a relay that was away, and how often that is looked at. */
+/**
+ * The timeout for the client to connect, even to a relay that was away, and the interval at which this is checked, in
+ * milliseconds.
+ */
 const READY_MS = 60_000;
 const LOOK_MS = 50;
-/** How long a read of the operator may take, in milliseconds. */
+/** The timeout for a read of the operator, in milliseconds. */
 const READ_MS = 10_000;
-/** The maximum size of an operator's answer, in bytes. It must not grow with one user's advertisements. */
+/** The maximum size of an operator's answer, in bytes. The size must not grow with one user's advertisements. */
 const READ_BYTES = 32 * 1024 * 1024;
-/** The number of characters that are shown of an answer. */
+/** The maximum number of characters of an answer that are shown. */
 const SHOWN_CHARS = 200;
 /** The number of calls between two requests of /healthz, and between two trials. */
 const CALLS_A_HEALTH = 2;
@@ -51,7 +54,7 @@ const OWN_READS = [
   query(`{ command(userId: "${HONEST}", clientId: "desk", commandId: "alone-0") { outcome } }`),
 ];
 const READ_EACH = 2;
-/** The number of commands that are in progress when the store becomes full, and how long they may take. */
+/** The number of commands in progress when the store becomes full, and their timeout in milliseconds. */
 const HELD_CALLS = 10;
 const HELD_MS = 60_000;
 
@@ -60,15 +63,15 @@ const http = createHttpCaller({ url: relayUrl(site, 0), token: () => freshToken(
 const link = createLinkCaller({ url: linkUrl(site, 0), token: () => freshToken(HONEST) });
 const runs = new Map<string, number>();
 type Params = { readonly n: number; readonly filler: string };
-/** The actions and the params of all called commands, by command id. */
+/** The action and the params of all called commands, by command id. */
 const called = new Map<string, { readonly action: Action; readonly params: Params }>();
 const rows = new Map<string, number>();
-/** `hold` answers as `echo` does, but only after the release. */
+/** `hold` answers like `echo`, but only after `release`. */
 type Action = 'echo' | 'hold';
 
 /**
- * A socket that counts the commands that the relay sends. The client library would answer a repeated command from
- * memory and hide the repetition.
+ * A socket that counts the commands that the relay sends. The client library cannot count them, because it would answer
+ * a repeated command from memory.
  */
 class CountingSocket extends WebSocket {
   constructor(url: string | URL, protocols?: string | string[]) {
@@ -107,7 +110,7 @@ async function ready(): Promise<null> {
   return null;
 }
 
-/** A call of the honest user. `options`: its time limits, by default those of usual calls. */
+/** A call of the honest user. `options`: its time limits, if they differ from those of usual calls. */
 type Call = {
   readonly action: Action;
   readonly commandId: string;
@@ -115,7 +118,7 @@ type Call = {
   readonly options?: InvokeOptions;
 };
 
-/** Calls the honest user's own client. Resolves with the fault, or null. */
+/** Calls the honest user's own client. Resolves with a description of the fault, or null. */
 async function call(caller: Caller, { action, commandId, n, options }: Call): Promise<unknown> {
   const filler = randomBytes((n % LARGE_EACH === 0 ? LARGE_BYTES : SMALL_BYTES) / 2).toString('hex');
   called.set(commandId, { action, params: { n, filler } });
@@ -133,8 +136,8 @@ async function call(caller: Caller, { action, commandId, n, options }: Call): Pr
 }
 
 /**
- * Reads a path of the n-th relay, as the operator or without a token, and returns the fault, if any. It opens a new
- * connection, so that it fails when the relay accepts none.
+ * Reads a path of the relay with number n, as the operator or without a token. Returns the fault, or null. It opens a
+ * new connection, so that it fails if the relay accepts none.
  */
 async function read(path: string, n: number, token: string | null): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>();
@@ -148,7 +151,7 @@ async function read(path: string, n: number, token: string | null): Promise<stri
     });
     response.on('error', reject);
     response.on('end', () => {
-      // GraphQL answers many refusals with 200.
+      // Needed because GraphQL answers many refusals with 200.
       if (response.statusCode !== 200 || text.includes('"errors":'))
         resolve(`${path}: ${response.statusCode} ${text.slice(0, SHOWN_CHARS)}`);
       else resolve(bytes > READ_BYTES ? `${path}: ${bytes} bytes` : null);
@@ -159,7 +162,7 @@ async function read(path: string, n: number, token: string | null): Promise<stri
   return promise.catch((error: unknown) => `${path}: ${String(error)}`);
 }
 
-/** Makes calls at a fixed rate for this long, whether or not earlier calls have ended. */
+/** Makes calls at a fixed rate for this many seconds, whether or not earlier calls have ended. */
 async function phase(given: unknown): Promise<Phase> {
   const { name, seconds, isFull } = PHASE_OPTIONS.parse(given);
   const times: number[] = [];
@@ -188,7 +191,7 @@ async function phase(given: unknown): Promise<Phase> {
   };
   const began = performance.now();
   const most = seconds * CALLS_A_SECOND;
-  // Feeds that open after the last call still need an event.
+  // Goes on after the last call while trials are open, because their feeds need another event.
   for (let n = 0; n < most || trialsOpen > 0; n++) {
     await sleep(Math.max(0, began + (n * 1000) / CALLS_A_SECOND - performance.now()));
     open.push(measure(times, wrong, () => callOnce(n)));
@@ -197,7 +200,7 @@ async function phase(given: unknown): Promise<Phase> {
     if (n % CALLS_A_SECOND === 0) open.push(measure(readTimes, readsWrong, () => read(path, second, ADMIN_TOKEN)));
     if (n % CALLS_A_HEALTH === 1)
       open.push(measure(healthTimes, healthWrong, () => read('/healthz', (n - 1) / CALLS_A_HEALTH, null)));
-    // A full store refuses what a trial needs.
+    // No trials while the store is full, because a full store refuses what they need.
     if (n % CALLS_A_TRIAL === 5 && n < most && !isFull) {
       const trial = Math.floor(n / CALLS_A_TRIAL);
       const trials = [() => newcomerCalls(site, trial, `${name}-${n}`), () => operatorWatches(site, trial)];
@@ -243,7 +246,7 @@ async function hold(): Promise<null> {
 }
 
 /** Lets the handlers of `hold` end, and waits for the answers. */
-async function release(): Promise<Held> {
+async function release(): Promise<HeldCalls> {
   released.resolve();
   const problems = await Promise.all(heldCalls);
   return { calls: problems.length, wrong: problems.filter((problem) => problem !== null) };
@@ -256,7 +259,7 @@ async function rowsOf(commandId: string): Promise<number> {
   return items.length;
 }
 
-/** Records how many history rows each command has that was called so far. */
+/** Records how many history rows each called command has now. */
 async function note(): Promise<null> {
   for (const id of called.keys()) rows.set(id, await rowsOf(id));
   return null;
@@ -278,7 +281,7 @@ async function repeat(commandId: string, action: Action, params: Params): Promis
 }
 
 /**
- * Repeats each command by its id, and reads each recorded row. The relay must answer a repeated command with the
+ * Repeats each command by its id, and counts its history rows again. The relay must answer a repeated command with the
  * recorded outcome, with or without its result.
  */
 async function whole(): Promise<Wholeness> {
@@ -297,17 +300,17 @@ async function whole(): Promise<Wholeness> {
 
 serveActs({ ready, phase, hold, release, note, whole });
 
-// Tries, beside an attack, what only new resources of the relay can serve: a user's first client, and a new feed.
+// The trials, which need new resources of the relay during an attack: a user's first client, and a new feed.
 
-/** The size of the params and of the advertisement of the newcomer, in bytes: far below every guarantee. */
+/** The sizes of the newcomer's params and advertisement, in bytes. They are far below every guarantee. */
 const PARAMS_BYTES = 100 * 1024;
 const ADVERTISED_BYTES = 50 * 1024;
-/** How long a trial may take, in milliseconds. */
+/** The timeout for a trial, in milliseconds. */
 const TRIAL_MS = 10_000;
 
 /**
- * Calls a client of a user who holds nothing else, before the client is connected, then connects the client. The relay
- * must keep the params, accept the link and its advertisement, and answer the call. Returns the fault, or null.
+ * Calls a client of a user who holds nothing else before the client is connected, and then connects the client. The
+ * relay must keep the params, accept the link and its advertisement, and answer the call. Returns the fault, or null.
  */
 async function newcomerCalls(site: Site, n: number, commandId: string): Promise<string | null> {
   const token = (): Promise<string> => freshToken(NEWCOMER);
@@ -329,7 +332,7 @@ async function newcomerCalls(site: Site, n: number, commandId: string): Promise<
   }
 }
 
-/** Subscribes as the operator to all events of commands, and waits for the first. Returns the fault, or null. */
+/** Subscribes as the operator to all events of commands, and waits for the first one. Returns the fault, or null. */
 async function operatorWatches(site: Site, n: number): Promise<string | null> {
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), TRIAL_MS);
@@ -341,7 +344,7 @@ async function operatorWatches(site: Site, n: number): Promise<string | null> {
         accept: 'text/event-stream',
         'content-type': 'application/json',
       },
-      // The feed has a filter of its own, so no feed that is open already serves it.
+      // The feed has its own filter, so that no open feed serves it already.
       body: JSON.stringify({ query: 'subscription{commandEvents(filter:{clientId:"desk"}){stage}}' }),
       signal: over.signal,
     });

@@ -1,4 +1,4 @@
-/** Runs one attack of the hostile user in a process. Arguments: the site as JSON, the name of the attack. */
+/** Runs one attack of the hostile user in a process. Arguments: the site as JSON, and the name of the attack. */
 import { setMaxListeners } from 'node:events';
 import { setPriority } from 'node:os';
 import { serveActs } from '../lib/acts.ts';
@@ -7,7 +7,7 @@ import { SITE } from './site.ts';
 
 /** The niceness of hostile processes. The relay and the honest user get the CPU before them. */
 const HOSTILE_NICE = 15;
-// The attack has a lower priority, so that it exhausts the relay and not the cores on which the honest user is
+// The attack has a lower priority, so that it loads the relay rather than the cores on which the honest user is
 // measured.
 setPriority(HOSTILE_NICE);
 const site = SITE.parse(JSON.parse(process.argv[2] ?? ''));
@@ -15,7 +15,7 @@ const attack = attackOf(process.argv[3] ?? '');
 const operations: Record<string, number> = {};
 const over = new AbortController();
 setMaxListeners(0, over.signal);
-// The relay may cut an attacker's sockets at any time.
+// Counted, because the relay may close an attacker's sockets at any time.
 process.on('uncaughtException', () => (operations['broken'] = (operations['broken'] ?? 0) + 1));
 process.on('unhandledRejection', () => (operations['broken'] = (operations['broken'] ?? 0) + 1));
 
@@ -27,7 +27,7 @@ serveActs({
     void attack.run(context);
     return null;
   },
-  /** Ends the attack and returns the counts of its actions. Its resources are held until the process ends. */
+  /** Ends the attack and returns its operation counts. Its resources are held until the process ends. */
   end() {
     over.abort();
     return operations;

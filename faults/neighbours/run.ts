@@ -1,6 +1,6 @@
 /**
- * `npm run neighbours`: attacks of a hostile user on relays in processes of their own. An honest user of the same
- * relays must not notice the attacks, and reads even while the store is full.
+ * `npm run neighbours` runs the attacks of a hostile user on relays in separate processes. An honest user of the same
+ * relays must not notice the attacks, and must be able to read even while the store is full.
  */
 import { namesOf, positiveNumber, readOptions, UsageError } from '../lib/options.ts';
 import { mergeTables, writePart } from '../lib/page.ts';
@@ -72,7 +72,7 @@ for (const mode of modes) {
     }
     const episode = await runEpisode({ attack, mode, isFilled, ...timing });
     const skipped = episode.full?.skipped ?? null;
-    // A row of the table says that the store was full.
+    // Episodes without a full store are left out of the table, whose rows state that the store was full.
     if (skipped === null) episodes.push(episode);
     const faults = faultsOf(episode, TIMING);
     green &&= faults.length === 0;

@@ -1,11 +1,11 @@
-/** Defines the addresses, users and tokens of an episode, which is one attack beside an honest user. */
+/** Defines the URLs, users and tokens of an episode, which is one attack beside an honest user. */
 import { z } from 'zod';
 import { signToken } from '../../src/http/tokens.ts';
 import { ADMIN_TOKEN, SECRET } from '../outages/processes/relays.ts';
 
-/** The form of the addresses of an episode's relays. In direct mode all addresses are those of one relay. */
+/** The form of the URLs of an episode's relays. In direct mode all URLs are those of the same relay. */
 export const SITE = z.object({
-  /** The addresses of the relays that receive requests. */
+  /** The URLs of the relays that receive requests. */
   urls: z.array(z.string()).min(1),
 });
 export type Site = z.infer<typeof SITE>;
@@ -16,17 +16,17 @@ export const HOSTILE = 'hostile';
 export const NEWCOMER = 'newcomer';
 export { ADMIN_TOKEN };
 
-/** How long tokens are valid, in seconds: longer than any episode. */
+/** How long tokens are valid, in seconds. It is longer than any episode. */
 const TOKEN_SECONDS = 7_200;
 let signed = 0;
 
-/** Signs a new token. Each token differs from the one before, because it expires a second later. */
+/** Signs a new token. Each token differs from the previous one by an expiry that is one second later. */
 export function freshToken(user: string): Promise<string> {
   const ttlSeconds = TOKEN_SECONDS + (signed++ % TOKEN_SECONDS);
   return signToken({ secret: SECRET, user, scopes: ['connect', 'invoke', 'host'], ttlSeconds, now: Date.now() });
 }
 
-/** Returns the address of the n-th relay. After the last relay it starts again with the first. */
+/** Returns the URL of the relay with number n, counted in a circle. */
 export function relayUrl({ urls }: Site, n: number): string {
   const url = urls[n % urls.length];
   if (url === undefined) throw new Error('a site without a relay');

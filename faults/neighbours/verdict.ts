@@ -1,40 +1,46 @@
-/** Judges one attack: whether the honest user was harmed, and whether the relay's memory kept its limit. */
+/** Judges one attack: whether the honest user was harmed, and whether the relay's memory stayed within its limit. */
 import { SHARE_BOUNDS } from '../../src/core/shares/share-bounds.ts';
-import type { Held, OperationCounts, Phase, Wholeness } from './figures.ts';
+import type { HeldCalls, OperationCounts, Phase, Wholeness } from './figures.ts';
 
-/** `directory`: one relay with a data directory. */
+/** The modes of the relays. `directory`: one relay with a data directory. */
 export const MODES = ['direct', 'directory', 'shared', 'owned'] as const;
 export type Mode = (typeof MODES)[number];
-/** The modes with a store that can be full: the disk of the directory, or the memory of Redis. */
+/** The modes whose store can be full: the disk of the data directory, or the memory of Redis. */
 export const FILLED_MODES = MODES.filter((mode) => mode !== 'direct');
-/** Whether a mode runs without being named: those of the default store. */
+/** Whether a mode is run by default, which is so for all modes except `owned`. */
 export const isUsual = (mode: Mode): boolean => mode !== 'owned';
 
-/** The most bytes of a data directory, without large payloads and the audit, and of its largest snapshot. */
+/**
+ * The maximum size of a data directory, without large payloads and the audit, and of its largest snapshot, in bytes.
+ */
 export type DiskUse = { readonly peak: number; readonly snapshot: number };
 
 /**
- * What happened while the store had no room. `skipped`: why it could not be filled. `noticed`: whether /readyz said that
- * it was full. `roomMs`: how long after it had room again every relay was ready; null: too long to wait for.
+ * The observations while the store had no room. `skipped`: why it could not be filled. `noticed`: whether /readyz
+ * reported that it was full. `roomMs`: how long all relays took to be ready after it had room again, in milliseconds;
+ * null: too long.
  */
 export type FullTime =
   | { readonly skipped: string }
   | {
       readonly skipped: null;
       readonly during: Phase;
-      readonly held: Held;
+      readonly held: HeldCalls;
       readonly noticed: boolean;
       readonly roomMs: number | null;
     };
 
-/** The result of one attack in one mode. Times are in milliseconds, memory in bytes. */
+/** The result of one attack in one mode. Times are in milliseconds, and memory is in bytes. */
 export type Episode = {
   readonly attack: string;
   readonly mode: Mode;
   readonly alone: Phase;
-  /** While the store was full, `full` has what the honest user observed, and this has the rest of the attack. */
+  /**
+   * The honest user's observations during the attack, except for the time in which the store was full, which is in
+   * `full`.
+   */
   readonly beside: Phase;
-  /** Null: the store is not filled. */
+  /** Null: the store was not filled. */
   readonly full: FullTime | null;
   readonly wholeness: Wholeness;
   readonly operations: OperationCounts;
@@ -42,13 +48,13 @@ export type Episode = {
   readonly memory: readonly { readonly base: number; readonly peak: number }[];
   /** Null: the relays have no data directory. */
   readonly disk: DiskUse | null;
-  /** The relays whose processes ended, each with the last lines of its standard error. */
+  /** The relays whose processes ended, with the last lines of their standard error. */
   readonly ended: readonly string[];
 };
 
 const MIB = 1024 * 1024;
 /**
- * The memory that a relay in direct mode may use for spilled payloads, in bytes: the total of that share when no
+ * The memory that a relay in direct mode may use for spilled payloads, in bytes: the total of that share if no
  * directory is set.
  */
 const SPILLED_IN_MEMORY = 128 * MIB;
@@ -56,28 +62,30 @@ const SPILLED_IN_MEMORY = 128 * MIB;
 const MARK_BYTES = 50;
 /** The memory of an idle link with its socket and its row, in bytes. */
 const LINK_BYTES = 24 * 1024;
-/** The factor by which memory may exceed the counted bytes, because of object headers and garbage. */
+/** The factor by which memory may exceed the counted bytes, for object headers and garbage. */
 const SLACK = 1.3;
 /**
- * The limits of the honest user's p99 during an attack: P99_MS milliseconds, or P99_TIMES its value without the attack.
- * The greater of the two applies.
+ * The limits of the honest user's p99 during an attack: P99_MS milliseconds, or P99_TIMES its value without the attack,
+ * whichever is greater.
  */
 const P99_MS = 100;
 const P99_TIMES = 5;
 /**
- * The limits of the longest time until an answer of /healthz: HEALTH_MS milliseconds, or P99_TIMES its longest time
- * without the attack. The greater of the two applies.
+ * The limits of the longest time until /healthz is answered: HEALTH_MS milliseconds, or P99_TIMES its value without the
+ * attack, whichever is greater.
  */
 const HEALTH_MS = 250;
 
-/** Returns the sum of the totals of all shares (limits of what users may hold), in bytes. */
+/** Returns the sum of the totals of all shares, in bytes. Shares limit what users may hold. */
 export function totalOfShares(): number {
   const { links, marks, spilled_bytes: _, waits: __, ...bytes } = SHARE_BOUNDS;
   const sum = Object.values(bytes).reduce((all, { total }) => all + (total ?? 0), 0);
   return sum + SPILLED_IN_MEMORY + (marks.total ?? 0) * MARK_BYTES + (links.total ?? 0) * LINK_BYTES;
 }
 
-/** Returns what docs/durable.md promises: two snapshots, journals, and the reserve, in bytes. */
+/**
+ * Returns the maximum disk use that docs/durable.md promises, in bytes: two snapshots, the journals, and the reserve.
+ */
 function mostOfDisk(snapshot: number): number {
   return 2 * snapshot + (snapshot > 32 * MIB ? 576 : 288) * MIB + 8 * MIB;
 }
@@ -87,7 +95,7 @@ export function p99Bound(alone: number): number {
 }
 
 /**
- * Returns the promises that the relay broke; none if it kept all. `timing` false: the p99 is not judged, because the
+ * Returns the promises that the relay broke; empty if it kept all. `timing` false: the p99 is not judged, because the
  * machine is busy.
  */
 export function faultsOf(episode: Episode, { timing }: { readonly timing: boolean }): readonly string[] {
@@ -159,7 +167,7 @@ const COLUMNS = [
   'verdict',
 ];
 
-/** The columns of a run whose store is full in its middle, after the two first ones. */
+/** The columns after the first two, for runs whose store is full in the middle. */
 const FULL_COLUMNS = [
   'refused while full',
   'completed while full',
@@ -168,7 +176,7 @@ const FULL_COLUMNS = [
   'room noticed',
 ];
 
-/** Returns a Markdown table with a row for each episode: all of runs whose store is filled, or none. */
+/** Returns a Markdown table with one row for each episode. The store must be filled in all of the runs, or in none. */
 export function tableOf(episodes: readonly Episode[], timing: { readonly timing: boolean }): string {
   const isFull = episodes.some(({ full }) => full !== null);
   const rows = episodes.map((episode) => {
@@ -211,7 +219,7 @@ function cellsOfFull(full: FullTime | null): readonly (string | number)[] {
   ];
 }
 
-/** Returns how many reads and trials of a phase were served. */
+/** Returns how many reads and trials of a phase succeeded. */
 function servedOf({ reads, readsWrong, health, healthWrong, trials, trialsWrong }: Phase): string {
   const all = reads + health + trials;
   return `${all - readsWrong.length - healthWrong.length - trialsWrong.length} of ${all}`;

@@ -1,4 +1,4 @@
-/** Runs one plan: starts its processes, lets faults happen under load, waits for quiet, and judges the logs. */
+/** Runs one plan: starts its processes, carries out faults under load, waits for quiet, and judges the logs. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,9 +28,9 @@ export type EpisodeOptions = {
   readonly direct: boolean;
   /** In direct mode: whether the relay has a data directory. */
   readonly durable?: boolean;
-  /** Whether the relays own partitions. Absent: Redis decides. */
+  /** Whether the relays own partitions. Default: Redis decides each step of a call. */
   readonly owned?: boolean;
-  /** The folder of the relays' sources. If absent, the relays run this project's sources. */
+  /** The folder of the relays' sources; default: this project's sources. */
   readonly source?: string | undefined;
 };
 
@@ -43,10 +43,7 @@ export type Episode = {
   readonly folder: string;
 };
 
-/**
- * How long a fault may take in addition to the time for which it is held, in milliseconds: about a lease and a start,
- * or a failover.
- */
+/** How long a fault may take in addition to its duration, in milliseconds: about a lease and a start, or a failover. */
 const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'relay-kill': 10_000,
   'relay-kill-pausing': 10_000,
@@ -72,32 +69,31 @@ const EXTRA_FAULT_MS: Partial<Record<FaultKind, number>> = {
   'links-deaf': 2_000,
   'links-mute': 2_000,
 };
-/** The faults that keep a relay from Redis for longer than its lease. */
+/** The faults that separate a relay from Redis for longer than its lease. */
 const HELD_KINDS: readonly FaultKind[] = ['relay-pause', 'relay-swap', 'hole', 'all-holes', 'half-open', 'redis-pause'];
-/**
- * How long the same takes at most with relays that own partitions, in milliseconds: their lease is shorter.
- */
+/** The corresponding maximum for relays that own partitions, whose lease is shorter, in milliseconds. */
 const OWNED_EXTRA_MS = 6_000;
-/** How long the start of a relay without Redis takes, in milliseconds. There is no lease to wait for. */
+/** How long the start of a relay without Redis takes, in milliseconds. It has no lease to wait for. */
 const DIRECT_START_MS = 4_000;
-/** The report that is recorded for a relay that is not among the listed nodes. */
+/** The report that is recorded for a relay that is missing in the list of nodes. */
 const UNLISTED = { waiters: -1, unfinished: -1 } as const;
-/** The time between two reads of the records of commands under load, in milliseconds. */
+/** The interval at which the records of commands are read under load, in milliseconds. */
 const COUNT_MS = 1_500;
-/** How long an aimed kill may take, in milliseconds: until its moment, and until the relay is back. */
+/** How long an aimed kill may take, in milliseconds: until its moment has come, and until the relay is back. */
 const AIMED_MS = 12_000;
 /**
- * The cost of a log at which a snapshot is due, in bytes, if kills aim at snapshots: each partition with users then writes
- * several in a run. Relays have no setting for it.
+ * The size of a log, in bytes of cost, from which a snapshot is due, if kills aim at snapshots. With this value, each
+ * partition with users writes several snapshots in a run. It is planted in a copy of the sources, because relays have
+ * no setting for it.
  */
 const SNAPSHOT_COST = { least: 64 * 1024, ofCommand: 10 };
-/** The number of commands above which their records are not read repeatedly under load. */
+/** The maximum number of commands for which the records are read repeatedly under load. */
 const COUNTED_MAX = 2_000;
-/** The time that the last waits may take to end once no calls are made, in milliseconds. */
+/** The timeout for the last waits to end after the last call, in milliseconds. */
 const QUIET_MS = 60_000;
-/** The time that relays may take to close the sockets of clients that have left, in milliseconds. */
+/** The timeout for the relays to close the sockets of clients that have disconnected, in milliseconds. */
 const LEAVE_MS = 20_000;
-/** The time for which calls are made after the last fault is healed, in milliseconds. */
+/** How long calls are made after the last fault is healed, in milliseconds. */
 const AFTERMATH_MS = 5_000;
 
 /** Runs one plan: load under faults, a quiet time, the last reading, the shutdown, and the judgement. */
@@ -120,7 +116,7 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   }
   log.close();
   const events = mergeLogs(readLogs(folder).events, readComplaints(folder));
-  // Relays that own partitions count in memory, and `count` compares that with what is there.
+  // Relays that own partitions count in memory. The event `count` compares those counts with the records.
   const inStore = options.direct || options.owned ? [] : (['counters'] as const);
   const ofOwners = options.owned ? (['unfenced'] as const) : [];
   const { loss, promises } = options.owned ? whileOwnersLive(plan) : plan;
@@ -129,27 +125,30 @@ export async function runEpisode(options: EpisodeOptions): Promise<Episode> {
   return { report, faults: done, seconds: (performance.now() - from) / 1000, folder };
 }
 
-/** Copies the sources of the relays, and lets these write snapshots more often. */
+/** Copies the relays' sources, and changes the copy so that snapshots are written more often. */
 function oftenSnapshots({ commands, source }: EpisodeOptions): ReturnType<typeof plantMutant> {
   const cost = Math.max(SNAPSHOT_COST.least, SNAPSHOT_COST.ofCommand * commands);
   const [find, replace] = ['{ ...recordRoom,', `{ dueCost: ${cost},`];
   return plantMutant({ file: 'backends/owned/partition.ts', find, replace }, source);
 }
 
-/** Relays that own partitions write again what Redis loses. So nothing is lost while they live, and no loss is told. */
+/**
+ * Relays that own partitions write data again that Redis has lost. As long as these relays live, nothing is lost and no
+ * loss is reported.
+ */
 function whileOwnersLive({ loss, promises }: Plan): Pick<Plan, 'loss' | 'promises'> {
   const isOfLoss = (promise: string): boolean => promise === 'noticed' || promise === 'answered';
   return { loss: loss && promises.includes('kept'), promises: promises.filter((promise) => !isOfLoss(promise)) };
 }
 
 /**
- * Returns the rate of commands at which the load lasts longer than the schedule of faults. A fault without load would
- * show nothing.
+ * Returns the rate of commands with which the load lasts longer than the schedule of faults. A fault without load would
+ * prove nothing.
  */
 function paceOf({ commands, perSecond, direct, owned }: EpisodeOptions, schedule: readonly Fault[]): number {
   const last = schedule.at(-1);
   if (!last) return perSecond;
-  // A second process waits for a paused one in any mode, and a sentinel waits before it moves the master.
+  // In any mode, a second process waits for a paused one, and a sentinel waits before it moves the master.
   const mostOf = (kind: FaultKind): number =>
     kind === 'relay-swap' || kind === 'redis-failover'
       ? Infinity
@@ -225,8 +224,8 @@ function countAgain(reader: Reader): AsyncDisposable {
 }
 
 /**
- * Reads everything that the judge needs. Records are read before and after the phase `read` begins, because from then
- * on none of them may change.
+ * Reads everything that the judge needs. Records are read before and after the phase `read` begins, because none of
+ * them may change from then on.
  */
 async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<void> {
   await reader.records();
@@ -241,7 +240,7 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   for (const { proc, name, baseline } of world.relays) {
     await until(async () => socketsOf(proc.pid) <= baseline, LEAVE_MS);
     const sockets = socketsOf(proc.pid);
-    // A relay reports its waiters and its unfinished commands with its heartbeat, so zeros appear with a delay.
+    // Zeros appear with a delay, because a relay reports its waiters and its unfinished commands with its heartbeat.
     await until(async () => isIdle(await reader.node(name)), LEAVE_MS);
     const node = await reader.node(name);
     log.write({ event: 'idle', of: name, ...(node ?? UNLISTED), sockets, baseline });
@@ -249,7 +248,7 @@ async function judgeable(world: World, log: FaultLog, reader: Reader): Promise<v
   await auditCounters(world, log);
 }
 
-/** Compares the counters in Redis with what is there. Now nothing but heartbeats changes them. */
+/** Compares the counters in Redis with the stored data. At this time only heartbeats change them. */
 async function auditCounters(world: World, log: FaultLog): Promise<void> {
   const urls = await world.storeUrls();
   if (urls.length === 0) return;
@@ -258,7 +257,7 @@ async function auditCounters(world: World, log: FaultLog): Promise<void> {
   log.write({ event: 'audited', keys });
 }
 
-/** Records how each process of each relay ended that had become ready. */
+/** Records for each process that had become ready how it ended. */
 function recordProcesses({ relays }: World, log: FaultLog): void {
   for (const { name, boots } of relays)
     for (const { boot, end } of boots) {

@@ -1,6 +1,6 @@
 /**
- * `npm run faults`: three relays over one Redis with honest clients and callers, under faults drawn from a seed. Prints
- * what became of every command.
+ * `npm run faults` runs three relays over one Redis with honest clients and callers, under faults that are drawn from a
+ * seed. It prints the results of all commands.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ function optionsOf({ plan: name, seed, commands, rate, faults, gap, hold }: Rele
   return { plan, seed, commands, perSecond: rate, faults: faults ?? plan.faults, direct, durable, owned, source };
 }
 
-/** Returns the run of this plan with the options of the command line. */
+/** Returns the run of this plan with the options from the command line. */
 function asked(plan: string): ReleaseRun {
   const { commands, rate, faults } = given;
   return { plan, seed, commands, rate, ...faults };
@@ -135,7 +135,7 @@ async function runPlans(): Promise<boolean> {
   return reds === 0;
 }
 
-/** Runs the contract suites over Redis, which decides each act of a call on its own. */
+/** Runs the contract suites over Redis in the mode in which Redis decides each step of a call separately. */
 async function runCarefully(): Promise<boolean> {
   const folder = 'test/contract';
   const names = readdirSync(join(import.meta.dirname, '..', '..', folder));

@@ -15,12 +15,12 @@ import { makeSmallDisk, type SmallDisk } from './processes/small-disk.ts';
 
 export type Who = { readonly user: string; readonly client: string };
 
-/** A client process. It has the same clients through all its boots, each time as new instances. */
+/** A client process. All its boots have the same clients, but each boot has new instances. */
 export type ClientProcess = {
   readonly proc: Proc;
   /**
-   * Starts the process again. `forging`: before the honest clients connect, other instances report the unfinished
-   * commands of the previous boot, which they never received.
+   * Starts the process again. `forging`: whether other instances report the unfinished commands of the previous boot,
+   * which they never received, before the honest clients connect.
    */
   restart(how?: { readonly forging: boolean }): Promise<void>;
 };
@@ -31,24 +31,24 @@ export type World = AsyncDisposable & {
   readonly relays: readonly Relay[];
   readonly who: readonly Who[];
   readonly clients: readonly ClientProcess[];
-  /** The proxy in front of the relays, through which clients connect to any relay that accepts. */
+  /** The proxy before the relays, through which clients connect to any relay that accepts. */
   readonly front: Proxy;
-  /** The Redis server; null in direct mode, and under a sentinel. */
+  /** The Redis server; null in direct mode and under a sentinel. */
   readonly redis: RedisServer | null;
   readonly sentinel: RedisSentinel | null;
-  /** The master and its replica, if the plan has such a pair; null otherwise. */
+  /** The master and its replica; null if the plan has no such pair. */
   readonly pair: RedisPair | null;
-  /** The Redis of a plan with a form; null otherwise. */
+  /** The Redis with counting proxies; null if the plan has no form of it. */
   readonly proxied: ProxiedRedis | null;
-  /** Returns the addresses of the servers that are written to now: none in direct mode, several in a cluster. */
+  /** Returns the URLs of the servers that receive writes now: none in direct mode, several in a cluster. */
   storeUrls(): Promise<readonly string[]>;
-  /** The proxies to Redis, one for each relay in the relays' order; empty in direct mode, and under a sentinel. */
+  /** The proxies to Redis, one for each relay in the relays' order; empty in direct mode and under a sentinel. */
   readonly redisProxies: readonly Proxy[];
   /** The folder of large payloads; null if the plan has none. */
   readonly spill: SmallDisk | null;
-  /** The data directory of the relay; null if it has none. */
+  /** The data directory of the relay; null if the relay has none. */
   readonly data: DataFolder | null;
-  /** Watches the owners of partitions; null if the plan does not aim at them. */
+  /** Watches the owners of partitions; null if the plan has no aimed faults. */
   readonly owners: OwnerWatch | null;
 };
 
@@ -62,16 +62,16 @@ export type WorldOptions = {
   readonly source?: string | undefined;
 };
 
-/** The minimum size of the file system of large payloads, in bytes. */
+/** The minimum size of the file system for large payloads, in bytes. */
 const SPILL_BYTES = 256 * 1024 * 1024;
-/** The number of slot groups of relays that own partitions in a cluster: two for each of its masters. */
+/** The number of slot groups of relays that own partitions in a cluster: two for each master. */
 const SLOT_GROUPS = '6';
-/** The namespace of the relays in Redis. */
+/** The relays' namespace in Redis. */
 export const NAMESPACE = 'faults';
 const NAMES = ['north', 'east', 'west'];
 const USERS = ['ann', 'ben', 'cleo', 'dan', 'eve', 'fay'];
 const CLIENTS = ['desk', 'phone', 'robot', 'sheet'];
-/** The number of processes over which the clients are spread. */
+/** The number of processes among which the clients are divided. */
 const CLIENT_PROCESSES = 2;
 
 export async function startWorld(options: WorldOptions): Promise<World> {
@@ -81,7 +81,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const single = pair ?? redis;
   const watched = single ? [single] : (sentinel ?? proxied)?.servers;
   ends.use(watchMachine(folder, watched?.map(({ url }) => url) ?? []));
-  // The folder has room for the params and the result of each command.
+  // The folder must have room for the params and the result of each command.
   const spill = plan.bytes > 0 ? ends.use(makeSmallDisk(Math.max(SPILL_BYTES, 3 * commands * plan.bytes))) : null;
   const data = durable ? ends.use(makeDataFolder(folder, plan)) : null;
   const relays: Relay[] = [];
@@ -98,7 +98,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       ...(spill && { CALLBOARD_SPILL_DIR: spill.path }),
       ...plan.env,
     };
-    // An owner waits for replicas over a connection of its own, which it opens when it claims, with one to a sentinel.
+    // For waiting for replicas, an owner opens another connection when it claims partitions, and under a sentinel one
+    // to the sentinel too.
     const laterSockets = owned ? (sentinel ? 2 : pair ? 1 : 0) : 0;
     const options = {
       name,
@@ -206,7 +207,7 @@ type ClientsOptions = {
   readonly folder: string;
   readonly port: number;
   readonly who: readonly Who[];
-  /** As in the order of a client process. */
+  /** Passed on to the client processes (`ClientOrder`). */
   readonly syncs: boolean;
 };
 

@@ -1,26 +1,26 @@
-/** Puts a steady load on the relay of a soak run: connected clients, and callers that call them at a fixed rate. */
+/** Puts a steady load on the relay of a soak run: connected clients, and callers that make calls at a fixed rate. */
 import { createHttpCaller, createLinkCaller, type Caller } from '../../src/clients/caller/index.ts';
 import { createRuntime } from '../../src/clients/runtime/index.ts';
 import type { Relay } from '../lib/relay.ts';
 
 export interface Load extends AsyncDisposable {
   readonly calls: number;
-  /** The number of requests that callers sent again, because their connection broke. */
+  /** The number of requests that callers repeated because their connection broke. */
   readonly resent: number;
   readonly wrong: readonly string[];
-  /** Records a problem, unless there are too many already. */
+  /** Records a problem, unless there are already too many. */
   note(problem: string): void;
   /** Starts no more calls, and resolves when all started calls have ended. */
   finish(): Promise<void>;
-  /** Makes this many calls, some of them concurrently, and resolves when all have ended. */
+  /** Makes this many calls, some of them at the same time, and resolves when all have ended. */
   make(count: number): Promise<void>;
 }
 
 /** The number of users. Each has one client. */
 const USERS = 10;
-/** The interval at which the load begins the calls that are due, in milliseconds. */
+/** The interval at which the load starts the calls that are due, in milliseconds. */
 const TICK_MS = 10;
-/** The number of calls in each hundred that have more data than a history row holds. */
+/** The number of calls in each hundred with more data than a history row can have. */
 const LARGE = 2;
 /** The number of calls in each hundred that use HTTP. */
 const OVER_HTTP = 10;
@@ -28,19 +28,19 @@ const OVER_HTTP = 10;
 const LARGE_BYTES = 20 * 1024;
 /** The size of the arguments of all other calls, in bytes. */
 const SMALL_BYTES = 200;
-/** The number of wrong calls that the report shows: the first ones. */
+/** The maximum number of failed calls that the report shows: the first ones. */
 const KEPT_WRONG = 20;
-/** The number of calls that `make` makes at the same time. */
+/** The number of calls that `make` has in progress at the same time. */
 const LANES = 20;
-/** The maximum number of nested causes that the report shows of an error. */
+/** The maximum number of nested causes of an error that the report shows. */
 const CAUSES = 5;
-/** The maximum number of unfinished calls. Above it, the load waits. */
+/** The maximum number of unfinished calls, above which the load waits. */
 const OPEN_MAX = 2_000;
-/** The time that a client has to answer, in milliseconds of the relay's clock. */
+/** The time limit for a client's answer, in milliseconds of the relay's clock. */
 const RESPOND_MS = 300_000;
 
 /**
- * Connects clients and callers of ten users. Calls start at `rate` per second, whether or not earlier ones have ended.
+ * Connects clients and callers of ten users. `rate` calls start per second, whether or not earlier calls have ended.
  */
 export async function openLoad(relay: Relay, rate: number): Promise<Load> {
   let resent = 0;
@@ -123,7 +123,7 @@ async function openUser(relay: Relay, userId: string, fetch: typeof globalThis.f
   };
 }
 
-/** Returns the message of an error with those of its causes: "could not be reached" alone does not say why. */
+/** Returns the messages of an error and of its causes, because "could not be reached" alone does not say why. */
 function chainOf(error: unknown): string {
   const chain: string[] = [];
   for (let at = error; at !== undefined && chain.length < CAUSES; at = at instanceof Error ? at.cause : undefined)

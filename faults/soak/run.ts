@@ -1,4 +1,4 @@
-/** `npm run soak`: runs a relay under a steady load, and judges whether what it holds keeps growing. */
+/** `npm run soak` runs a relay under a steady load, and judges whether its memory keeps growing. */
 import { positiveNumber, readOptions, wholeNumber } from '../lib/options.ts';
 import {
   HEAP,
@@ -56,8 +56,8 @@ const { warm, ...asked } = readOptions(
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * The fraction of requests that may be repeated, in thousandths. A few repetitions are normal: a connection may close
- * just as its next request is sent.
+ * The allowed number of repeated requests per thousand. A few repetitions are normal, because a connection may close
+ * just when its next request is sent.
  */
 const RESENT_PER_THOUSAND = 0.1;
 

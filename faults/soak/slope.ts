@@ -1,38 +1,35 @@
-/** Judges from samples whether the heap of the relay, or the keys and the memory of its Redis, keep growing. */
+/** Judges from samples whether the relay's heap, or the keys or the memory of its Redis, keep growing. */
 import type { StoreSize } from './store.ts';
 
-/** One sample of the relay's heap, after garbage collection, and of its Redis. Sizes in bytes. */
+/** One sample of the relay's heap after garbage collection, and of its Redis. Sizes are in bytes. */
 export type Sample = {
   readonly minute: number;
   readonly heapBytes: number;
   readonly rssBytes: number;
-  /** What Redis holds; null in direct mode. */
+  /** The size of Redis; null in direct mode. */
   readonly store: StoreSize | null;
   readonly calls: number;
   /**
-   * The most expensive turn of the event loop since the previous sample (CPU time), and the longest stall.
-   * Milliseconds.
+   * The CPU time of the most expensive turn of the event loop since the previous sample, and the longest stall, in
+   * milliseconds.
    */
   readonly worstTurnMs: number;
   readonly stalledMs: number;
 };
 
 /**
- * The number of minutes at the start that are not judged, because caches and the records of the idempotency window fill
- * up.
+ * The number of minutes at the start that are not judged, because caches and the records of the idempotency window are
+ * still filling up.
  */
 export const WARM_UP_MINUTES = 10;
-/**
- * The growth that is permitted after the warm-up, along the best-fitting line, as a fraction of the value at the line's
- * start.
- */
+/** The permitted growth after the warm-up along the best-fitting line, as a fraction of the line's first value. */
 const GROWTH_PART = 0.05;
 const MIB = 1024 * 1024;
 
 export const inMib = (bytes: number): string => (bytes / MIB).toFixed(1);
 const withUnit = (bytes: number): string => `${inMib(bytes)} MiB`;
 
-/** A value of the samples, the growth of it that is noise, and its text. */
+/** A value of the samples that is judged. `noise`: the growth that may be noise. `text`: formats the value. */
 export type Measure = {
   readonly name: string;
   readonly of: (sample: Sample) => number;
@@ -40,11 +37,11 @@ export type Measure = {
   readonly text: (value: number) => string;
 };
 
-/** The heap. A growth by less than 3 MiB is noise of the garbage collector. */
+/** The heap. A growth of less than 3 MiB may be noise of the garbage collector. */
 export const HEAP: Measure = { name: 'heap', of: ({ heapBytes }) => heapBytes, noise: 3 * MIB, text: withUnit };
 /**
- * The keys of Redis, for samples with a store. They are counted while spans of time begin and end, each with a few keys
- * for each user.
+ * The number of keys in Redis, for samples with a store. Their number varies, because spans of time begin and end, each
+ * with a few keys per user.
  */
 export const STORE_KEYS: Measure = {
   name: 'keys in Redis',
@@ -62,15 +59,15 @@ export const STORE_BYTES: Measure = {
 
 export type Judged = {
   readonly flat: boolean;
-  /** The growth along the best-fitting line (least squares) over the judged time, and the most that is permitted. */
+  /** The growth along the best-fitting line (least squares) over the judged time, and the permitted maximum. */
   readonly grown: number;
   readonly most: number;
   readonly samples: number;
 };
 
 /**
- * Judges whether a value stays flat after the warm-up: the best line through the samples grows by at most 5% of its
- * start value, or by the noise of the measure. Throws for fewer than three samples.
+ * Judges whether a value stays flat after the warm-up: the best-fitting line through the samples may rise by 5% of its
+ * first value, or by the measure's noise. Throws if there are fewer than three samples.
  */
 export function judgeSlope(samples: readonly Sample[], warmUpMinutes: number, { of, noise } = HEAP): Judged {
   const judged = samples.filter(({ minute }) => minute >= warmUpMinutes);

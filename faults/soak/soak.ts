@@ -1,4 +1,4 @@
-/** Runs a relay under steady load and samples its heap and its Redis, to find memory that is never freed. */
+/** Runs a relay under a steady load and samples its heap and its Redis, to find memory that is never freed. */
 import { passTime } from '../lib/pass-time.ts';
 import { startRelay, type Relay } from '../lib/relay.ts';
 import { openLoad, type Load } from './load.ts';
@@ -13,10 +13,10 @@ type SoakOptions = {
   readonly everyMinutes: number;
   /**
    * How long ended commands, their results and history are kept, in milliseconds. A deployment keeps them for an hour
-   * by default; these runs keep them for less.
+   * by default; these runs use less.
    */
   readonly hourMs: number;
-  /** Whether the relay keeps its data in a Redis, which the run starts. By default it runs in direct mode. */
+  /** Whether the relay stores its data in a Redis, which the run starts. Default false: direct mode. */
   readonly shared?: boolean;
   readonly source?: string | undefined;
   readonly onSample?: (sample: Sample) => void;
@@ -27,9 +27,11 @@ type Soaked = {
   readonly calls: number;
   /** The number of requests that were repeated because their connection broke. */
   readonly resent: number;
-  /** The first calls that did not end with their result, and the first errors that the relay logged, as text. */
+  /**
+   * Descriptions of the first calls that did not end with their result, and of the first errors that the relay logged.
+   */
   readonly wrong: readonly string[];
-  /** The counters in Redis that differed from what was there at the end, as sentences; empty in direct mode. */
+  /** Sentences about counters in Redis that differed from the stored data at the end; empty in direct mode. */
   readonly miscounts: readonly string[];
 };
 
@@ -40,8 +42,8 @@ const MINUTE_MS = 60_000;
 const MIB = 1024 * 1024;
 
 /**
- * Runs a relay with the system clock under a steady load of calls. Ended commands, results and history
- * are kept for `hourMs`. History is also limited to 64 MiB.
+ * Runs a relay with the system clock under a steady load of calls. Ended commands, results and history are kept for
+ * `hourMs`, and history is limited to 64 MiB.
  */
 export async function soak({
   minutes,
@@ -67,12 +69,12 @@ export async function soak({
     samples.push(sample);
     onSample?.(sample);
   }
-  // Calls that are in progress end first, because closing their callers would fail them.
+  // Calls in progress end first, because closing their callers would make them fail.
   await load.finish();
   return ended(load, samples, (await store?.audit(NAMESPACE)) ?? []);
 }
 
-/** Returns the settings of the relay for its Redis. */
+/** Returns the relay's settings for this Redis. */
 function redisOf({ url }: SoakStore) {
   const legacy = { commandStream: null, pending: null };
   return {
@@ -107,8 +109,8 @@ type RoundsOptions = {
 };
 
 /**
- * Runs a shorter soak for any machine. Each round makes this many calls, moves the relay's clock forward by more than
- * an hour, and samples the heap. A round counts as a minute.
+ * Runs a shorter soak, suitable for any machine. Each round makes this many calls, advances the relay's clock by more
+ * than an hour, and samples the heap. A round counts as a minute.
  */
 export async function soakRounds({ rounds, callsOfRound, source }: RoundsOptions): Promise<Soaked> {
   const config = { retentionMs: HOUR_MS, historyMaxBytes: 64 * MIB };

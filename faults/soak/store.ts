@@ -1,19 +1,19 @@
-/** Starts the Redis of a soak run, and measures what it holds. */
+/** Starts the Redis of a soak run, and measures its content. */
 import { Redis } from 'ioredis';
 import { auditNamespace } from '../audit/audit.ts';
 import { startRedis } from '../../test/kit/redis.ts';
 
-/** What the Redis of a run holds: the number of its keys, and its memory in bytes. */
+/** The size of a run's Redis: the number of its keys, and its memory in bytes. */
 export type StoreSize = { readonly keys: number; readonly bytes: number };
 
 export interface SoakStore extends AsyncDisposable {
   readonly url: string;
   size(): Promise<StoreSize>;
-  /** Compares every counter of a namespace with what is there. Returns a sentence for each difference. */
+  /** Compares all counters of a namespace with the stored data. Returns a sentence for each difference. */
   audit(namespace: string): Promise<readonly string[]>;
 }
 
-/** Starts a Redis that persists nothing. Disposing it stops the process and removes its folder. */
+/** Starts a Redis that persists nothing. Disposal stops the process and removes its folder. */
 export async function startStore(): Promise<SoakStore> {
   const server = await startRedis();
   const client = new Redis(server.url);

@@ -1,14 +1,14 @@
 /**
- * Writes, as a plugin of codegen, a file that says where the documents have enums, and which words REST writes for
+ * A codegen plugin that writes a file which lists where the documents have enums, and the words that REST uses for
  * their values.
  */
 import { schema } from '../../src/graphql/schema/schema.ts';
 
-// Finds the words that REST writes for the values of each GraphQL enum.
+// Finds the word that REST uses for each value of each GraphQL enum.
 
 /**
- * Returns a record for each enum, by the enum's name. The record has the word of each value, by the value's name. It
- * recognizes enums by their form, since codegen uses its own copy of the graphql module.
+ * Returns a record for each enum, by the enum's name. The record contains the REST word for each value, by the value's
+ * name. Enums are recognized by their structure, because codegen uses its own copy of the graphql module.
  */
 export function wireWords(): Record<string, Record<string, string>> {
   const words: Record<string, Record<string, string>> = {};
@@ -20,8 +20,8 @@ export function wireWords(): Record<string, Record<string, string>> {
 }
 
 /**
- * The form of a type of the schema. It is not imported from graphql, because codegen uses its own copy of the graphql
- * module.
+ * The structure of a type of the schema. graphql's own type is not imported, because codegen uses its own copy of the
+ * graphql module.
  */
 type Type = {
   readonly name?: string;
@@ -79,7 +79,7 @@ export const ENUM_PLACES: Readonly<
   Record<string, { readonly variables: Readonly<Record<string, string>>; readonly data: Readonly<Record<string, string>> }>
 > = ${JSON.stringify(places, null, 2)};
 
-/** The words that REST writes for the names of each enum. */
+/** The REST words for the values of each enum. */
 export const ENUM_WORDS = ${JSON.stringify(words, null, 2)} as const;
 `;
 }

@@ -1,12 +1,13 @@
 /**
- * Selects the REST documents that the command line sends as GraphQL operations. So the command line has the names
+ * Selects the REST documents that the command line sends as GraphQL operations, so that the command line uses the names
  * and members of REST.
  */
 
 /**
  * The operations of `src/rest/operations` that the command line sends over GraphQL, with the fragments that they use.
- * Users may read their own data with most of them, which the routes answer for administrators only. A refusal of
- * `DisconnectClient` says who refused, and a label of `ListDeliveryCommands` may hold a comma; REST has neither.
+ * Over GraphQL, users may read their own data with most of these operations, while the REST routes are for
+ * administrators only. Also, only GraphQL states which layer refused a `DisconnectClient`, and allows a comma in a
+ * label of `ListDeliveryCommands`.
  */
 const SENT: readonly string[] = [
   ...['ListConnections', 'ConnectionActions', 'DisconnectClient', 'ListDeliveryCommands'],
@@ -23,8 +24,8 @@ type Definition = {
 type DocumentFile = { readonly document?: { readonly definitions: readonly object[] } };
 
 /**
- * Keeps all fragments, the command line's own operations, and of the other operations those in SENT. Removes the
- * directive `@rest`, which the served schema does not have, and descriptions, which the relay need not read.
+ * Keeps all fragments, all operations of the command line itself, and those REST operations that are in SENT. Removes
+ * the directive `@rest`, which the served schema does not have, and descriptions, which the relay does not need.
  */
 export function keepSent<File extends DocumentFile>({ documents }: { readonly documents: readonly File[] }): File[] {
   return documents.map((file) => ({

@@ -1,7 +1,7 @@
 /**
- * `npm run deploy:check`: builds the image and runs it, runs the tests of deploy/, and restarts two relays behind each
- * proxy under load. It says of each step what it did, or what this machine lacks for it. `--without-image` skips the
- * image, which takes minutes; it then restarts relays of this checkout.
+ * `npm run deploy:check` builds and runs the image, runs the tests of deploy/, and restarts two relays behind each
+ * proxy under load. For each step it prints what was done, or what this machine lacks for it. `--without-image` skips
+ * the image, which takes minutes; the relays then run from this checkout.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { rollingRestart } from './rolling-restart.ts';
 import { ofImage, tryImage } from './run-image.ts';
 import { CannotRun, output, type Say, Steps } from './steps.ts';
 
-// Runs the tests of deploy/ and says which passed and which were skipped.
+// Runs the tests of deploy/ and prints which passed and which were skipped.
 
 const REPORT = z.object({
   testResults: z.array(
@@ -45,7 +45,7 @@ function runTests(root: string, say: Say): void {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAMES = Object.keys(PROXIES) as ProxyName[];
-/** The programs that the tests of deploy/ use where they are installed. */
+/** The programs that the tests of deploy/ use if they are installed. */
 const PROGRAMS = ['nginx', 'haproxy', 'caddy', 'promtool', 'kubectl', 'systemd-analyze', 'redis-server'];
 
 const { values } = parseArgs({ options: { 'without-image': { type: 'boolean', default: false } } });

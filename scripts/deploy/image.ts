@@ -1,4 +1,4 @@
-/** Builds deploy/Dockerfile with buildah, without a daemon, on a base image made of Debian packages. */
+/** Builds deploy/Dockerfile with buildah, without a daemon, on a base image that is made from Debian packages. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -31,8 +31,8 @@ export type ImageConfig = z.infer<typeof INSPECTED>['OCIv1']['config'];
 export type BuiltImage = { readonly config: ImageConfig; readonly root: string; readonly size: string };
 
 /**
- * Builds the image and mounts it. Everything is written below `folder`, layers included. Throws CannotRun if tools are
- * missing.
+ * Builds the image and mounts it. All files, including the layers, are written below `folder`. Throws CannotRun if
+ * tools are missing.
  */
 export function buildImage(folder: string, say: Say): BuiltImage {
   const missing = ['buildah', 'mmdebstrap'].filter((name) => find(name) === null);
@@ -63,7 +63,7 @@ export function buildImage(folder: string, say: Say): BuiltImage {
   return { config, root, size };
 }
 
-/** Unmounts what `buildImage` mounted, so that the folder can be removed. */
+/** Unmounts the images that `buildImage` mounted in the folder, so that the folder can be removed. */
 export function discardImages(folder: string): void {
   const buildah = buildahIn(folder);
   buildah('rm', '--all');
@@ -81,14 +81,14 @@ function buildahIn(folder: string): (...args: readonly string[]) => string {
       return false;
     }
   };
-  // The driver vfs works on every file system and copies each layer; overlay is several times faster.
+  // The driver overlay is several times faster. The driver vfs, which copies each layer, works on every file system.
   const driver = works('overlay') ? 'overlay' : 'vfs';
   return (...args) => output('buildah', [...state, '--storage-driver', driver, ...args]);
 }
 
 /**
- * Makes a base image, so that the build installs nothing. Like the official image of Node, it has a small Debian, Node
- * and npm. It also has tini.
+ * Creates a base image that contains everything the build needs, so that the build installs nothing. Like the official
+ * image of Node, it contains a small Debian, Node and npm. It also contains tini.
  */
 function makeBase(context: string): void {
   const packages = 'libstdc++6,libgcc-s1,ca-certificates,tini';
@@ -110,8 +110,8 @@ function makeBase(context: string): void {
 }
 
 /**
- * Writes the npm settings of this machine to a file for the build only. The file is mounted and never copied into the
- * image.
+ * Writes the npm settings of this machine to a file that is used only by the build. The file is mounted, and never
+ * copied into the image.
  */
 function npmSettings(folder: string): string {
   const own = join(homedir(), '.npmrc');

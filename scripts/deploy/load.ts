@@ -1,6 +1,6 @@
 /**
- * Puts a steady load of commands on the relays behind one address: clients that run the commands, and callers that
- * repeat what was refused.
+ * Puts a steady load of commands on the relays behind one URL: clients that run commands, and callers that repeat
+ * refused commands.
  */
 import { createHttpCaller, CallerError, type Caller, type Invocation } from '../../src/clients/caller/index.ts';
 import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts';
@@ -8,7 +8,7 @@ import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts'
 const USER = 'alice';
 
 export type LoadOptions = {
-  /** The address of the relays, such as `https://localhost:8443`. */
+  /** The URL of the relays, such as `https://localhost:8443`. */
   readonly url: string;
   readonly token: () => Promise<string>;
   readonly clients: number;
@@ -17,10 +17,11 @@ export type LoadOptions = {
 };
 
 export type LoadFigures = {
-  /** The number of commands by their outcome. */
+  /** The number of commands with each outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
   /**
-   * The number of refusals by a relay or by the proxy, by code. The caller then repeated the command under the same id.
+   * The number of refusals by a relay or by the proxy, for each code. The caller then repeated the command with the
+   * same id.
    */
   readonly refusals: Readonly<Record<string, number>>;
   /** The number of commands that a client ran more than once. */
@@ -34,7 +35,7 @@ export type Load = AsyncDisposable & {
   more(count: number): Promise<void>;
   /** Starts a command on each client, which runs until `release` is called. Resolves when all of them run. */
   hold(): Promise<{ readonly release: () => void; readonly ended: Promise<void> }>;
-  /** Lets the callers finish their commands, and resolves with what became of all commands. */
+  /** Lets the callers finish their commands, and resolves with the results of all commands. */
   finish(): Promise<LoadFigures>;
 };
 
@@ -83,7 +84,7 @@ class RunningLoad implements Load {
 
   call(callers: number): void {
     this.#calling = Promise.all(Array.from({ length: callers }, (_, i) => this.#callOn(i)));
-    // `finish` reports a failure.
+    // Ignored here, because `finish` reports the failure.
     this.#calling.catch(() => {});
   }
 
@@ -97,7 +98,7 @@ class RunningLoad implements Load {
     const calls = Promise.all(this.#runtimes.map((_, i) => this.#untilEnded(i, 'hold', crypto.randomUUID())));
     await Promise.race([all.promise, calls]);
     const ended = calls.then(() => {});
-    // The caller sees a failure when it awaits `ended`. If something else fails before, nothing awaits `ended`.
+    // A failure is reported to the caller that awaits `ended`. If something else fails first, nobody awaits it.
     ended.catch(() => {});
     return { release: released.resolve, ended };
   }
@@ -137,8 +138,8 @@ class RunningLoad implements Load {
   }
 
   /**
-   * Awaits the end of a command. Repeats a refused command under its id. If the relay ends the wait before the command
-   * ends, waits again.
+   * Waits for the end of a command. Repeats a refused command with the same id. If the relay ends the wait before the
+   * command ends, waits again.
    */
   async #untilEnded(client: number, action: string, commandId: string): Promise<void> {
     const target = { userId: USER, clientId: `client-${client}`, action };
@@ -160,7 +161,7 @@ class RunningLoad implements Load {
   }
 }
 
-/** Waits this many milliseconds. */
+/** Resolves after this many milliseconds. */
 function afterMs(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }

@@ -1,4 +1,6 @@
-/** Runs a relay in its own process, which can be stopped as a service manager does and started again on its port. */
+/**
+ * Runs a relay in its own process, which can be stopped like by a service manager and started again on the same port.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -7,10 +9,7 @@ import { createInterface } from 'node:readline';
 const BIN = join(import.meta.dirname, '..', '..', 'src', 'bin.ts');
 const KEPT_CHARS = 4_000;
 
-/**
- * Returns the program and the arguments that run `callboard serve --json`, such as a command that runs it in a
- * container.
- */
+/** Returns the program and the arguments that run `callboard serve --json`, for example in a container. */
 export type ServeCommand = (env: Readonly<Record<string, string>>) => {
   readonly program: string;
   readonly args: readonly string[];
@@ -33,13 +32,13 @@ export type RelayProcess = AsyncDisposable & {
 };
 
 export type Stopping = {
-  /** Resolves when the relay says that it drains. */
+  /** Resolves when the relay reports that it drains. */
   readonly draining: Promise<void>;
   /** Resolves with the exit code; null if a signal ended the relay. */
   readonly ended: Promise<number | null>;
 };
 
-/** Starts a relay with these settings. Resolves when it listens. */
+/** Starts a relay with these settings. Resolves when the relay listens. */
 export async function startRelayProcess(
   settings: Readonly<Record<string, string>>,
   serve: ServeCommand = ofCheckout,

@@ -1,5 +1,6 @@
 /**
- * Restarts two relays behind a proxy of deploy/proxies one after another, while commands run and events are published.
+ * Restarts two relays behind a proxy of deploy/proxies one after the other, while commands run and events are
+ * published.
  */
 import { mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +21,7 @@ const NODES = ['a', 'b'] as const;
 /** The number of commands that must end between two restarts. */
 const COMMANDS = 50;
 const VIEWERS = 3;
-/** The time limit of all restarts together, in milliseconds: several times what they take on a slow machine. */
+/** The time limit for all restarts together, in milliseconds: several times as long as they take on a slow machine. */
 const LIMIT_MS = 240_000;
 
 type RestartFigures = LoadFigures & {
@@ -31,14 +32,14 @@ type RestartFigures = LoadFigures & {
 };
 
 type RestartOptions = {
-  /** The command that runs a relay; by default the relay of the checkout. */
+  /** The command that runs a relay; default: the relay of this checkout. */
   readonly serve?: ServeCommand;
-  /** Receives the text of each step, with the time since the start. */
+  /** Receives a text for each step, with the time since the start. */
   readonly say?: Say;
 };
 
 /**
- * Runs the restart and resolves with what became of every command and every viewer. Rejects if it takes longer than
+ * Runs the restarts, and resolves with the results of all commands and viewers. Rejects if it takes longer than
  * LIMIT_MS.
  */
 export async function rollingRestart(
@@ -125,7 +126,10 @@ function token(): Promise<string> {
   return signToken({ secret: SECRET, user: 'alice', scopes, ttlSeconds: 3600, now: Date.now() });
 }
 
-/** Throws unless the relay itself, without the proxy, is ready. A relay is ready as soon as it listens. */
+/**
+ * Throws unless the relay is ready. The relay is asked directly, not through the proxy. It is ready as soon as it
+ * listens.
+ */
 async function requireReady(port: number): Promise<void> {
   const { status } = await fetch(`http://127.0.0.1:${port}/readyz`);
   if (status !== 200) throw new Error(`a relay listens and /readyz answers ${status}`);

@@ -1,4 +1,4 @@
-/** Runs programs of the built image as the image's user, on a root file system that is read-only. */
+/** Runs programs of the built image as the image's user, with a read-only root file system. */
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { readFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ import { startRelayProcess, type RelayProcess, type ServeCommand } from './relay
 import type { Say } from './steps.ts';
 
 const SECRET = 'a secret of the check, long enough for HS256';
-/** The number of commands that run when the relay is stopped, each on a client of its own. */
+/** The number of commands that are running when the relay is stopped, each on its own client. */
 const RUNNING = 3;
 
 /**
  * A shell script that runs a program in a new mount namespace, in which the root is mounted read-only. Each program
- * replaces the one before, so a signal reaches the image's entry point. Arguments: the root, its user, its folder, and
- * the program.
+ * replaces the previous one (`exec`), so that a signal reaches the image's entry point. Arguments: the root, the
+ * image's user, the image's folder, and the program.
  */
 const SCRIPT = `set -e
 root=$1 user=$2 folder=$3; shift 3
@@ -38,7 +38,7 @@ function environmentOf({ config }: BuiltImage): Record<string, string> {
   );
 }
 
-/** Returns the image's entry point and command, in place of the relay of the checkout. */
+/** Returns a command that runs the image's entry point, instead of the relay of the checkout. */
 export function ofImage(image: BuiltImage): ServeCommand {
   return (env) => ({
     ...inImage(image, [...image.config.Entrypoint, ...image.config.Cmd, '--json']),
@@ -46,7 +46,9 @@ export function ofImage(image: BuiltImage): ServeCommand {
   });
 }
 
-/** Throws unless the image has its licence, and a bill of materials that names the packages it runs with. */
+/**
+ * Throws unless the image contains its licence, and a bill of materials that names the packages of the running relay.
+ */
 export function checkContents({ root, config }: BuiltImage): void {
   const textOf = (name: string): string => readFileSync(join(root, config.WorkingDir, name), 'utf8');
   if (!textOf('LICENSE').startsWith('MIT License')) throw new Error('LICENSE is not the licence');
@@ -59,7 +61,7 @@ export function checkContents({ root, config }: BuiltImage): void {
   if (unnamed.length > 0) throw new Error(`sbom.cdx.json does not name ${unnamed.join(', ')}`);
 }
 
-/** Checks user, root file system, readiness, health check and stop of one relay of the image. */
+/** Checks one relay of the image: user, root file system, readiness, health check and stop. */
 export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
   const { config } = image;
   if (!/^[1-9]\d*:[1-9]\d*$/.test(config.User))
@@ -98,7 +100,7 @@ export async function tryImage(image: BuiltImage, say: Say): Promise<void> {
   await stopWhileCommandsRun(relay, { url: `http://127.0.0.1:${port}`, say });
 }
 
-/** Throws unless a stopped relay lets the running commands end, and then exits with 0. */
+/** Throws unless a stopped relay lets the running commands end and then exits with 0. */
 async function stopWhileCommandsRun(
   relay: RelayProcess,
   { url, say }: { readonly url: string; readonly say: Say },

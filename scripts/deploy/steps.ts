@@ -1,7 +1,7 @@
-/** Runs the steps of `npm run deploy:check` one after another, and says what each did, or why it could not run. */
+/** Runs the steps of `npm run deploy:check` one after the other, and prints what each did or why it could not run. */
 import { spawnSync } from 'node:child_process';
 
-/** The error of a step that this machine cannot run. Its message says why. It does not count as a failure. */
+/** Thrown by a step that this machine cannot run, with the reason as its message. It does not count as a failure. */
 export class CannotRun extends Error {}
 
 export type Say = (line: string) => void;
@@ -39,7 +39,7 @@ export class Steps {
   }
 }
 
-/** Runs a program and returns its standard output. If the program fails, throws an error with what it wrote. */
+/** Runs a program and returns its standard output. If the program fails, throws an error that contains its output. */
 export function output(program: string, args: readonly string[], cwd?: string): string {
   const { status, stdout, stderr, error } = spawnSync(program, [...args], {
     ...(cwd !== undefined && { cwd }),

@@ -7,7 +7,7 @@ const SITE = 'board';
 const EVENT = 'site_changed';
 
 export type Viewer = {
-  /** The number of times that the viewer's stream became live. */
+  /** How often the viewer's stream has become live. */
   readonly lives: number;
   /** Resolves when the viewer's stream is live. */
   live(): Promise<void>;
@@ -19,8 +19,8 @@ export type Viewer = {
 export type Audience = AsyncDisposable & {
   readonly viewers: readonly Viewer[];
   /**
-   * Publishes one event as soon as the site's host is connected and every stream is live. Resolves when all viewers
-   * have received it. Rejects if a stream ended for good.
+   * Publishes one event as soon as the site's host is connected and all streams are live. Resolves when all viewers
+   * have received it. Rejects if a stream has ended for good.
    */
   reachAll(): Promise<void>;
 };
@@ -67,7 +67,7 @@ export async function openAudience({ url, token, count }: AudienceOptions): Prom
   };
 }
 
-/** A viewer and its stream. `done` settles when the stream ends for good; it resolves only after an abort. */
+/** A viewer and its stream. `done` rejects if the stream ends for good, and resolves only after it was aborted. */
 type Watching = { readonly viewer: Viewer; readonly done: Promise<void> };
 
 function watch(url: string, session: { sessionId: string; token: string }, signal: AbortSignal): Watching {
@@ -81,7 +81,7 @@ function watch(url: string, session: { sessionId: string; token: string }, signa
   };
   const seen = { lives: 0, gaps: 0 };
   const onStatus = (status: string): void => {
-    // Each break of the stream needs a new promise.
+    // After each break of the stream, a new promise is needed.
     if (status === 'waiting') live = Promise.withResolvers<void>();
     if (status !== 'live') return;
     seen.lives += 1;
@@ -104,7 +104,7 @@ function watch(url: string, session: { sessionId: string; token: string }, signa
     received: (data) => arrival(data).promise,
   };
   const done = follow();
-  // `reachAll` reports a failure.
+  // Ignored here, because `reachAll` reports the failure.
   done.catch(() => {});
   return { viewer, done };
 }

@@ -15,8 +15,8 @@ const UNITS = {
 } as const;
 
 /**
- * Writes a number with the largest unit that leaves it whole, such as `16 KiB`. The setting's name says the unit:
- * `_MS`, `_SECONDS`, `BYTES`.
+ * Writes a number with the largest unit that gives a whole number, such as `16 KiB`. The unit of the number is in the
+ * setting's name: `_MS`, `_SECONDS`, `BYTES`.
  */
 export function amount(name: string, value: number): string {
   if (/_SECONDS$/.test(name)) return inUnits(value * 1000, UNITS.ms, 'ms');

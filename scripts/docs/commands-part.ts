@@ -1,4 +1,4 @@
-/** Writes the generated part of docs/cli.md: every verb of operators, from the table of verbs. */
+/** Writes the generated part of docs/cli.md: all operator commands, from the table of verbs. */
 import { usageOfArgs } from '../../src/cli/command.ts';
 import type { Verb } from '../../src/cli/verb.ts';
 import { VERBS } from '../../src/cli/verbs.ts';

@@ -1,4 +1,4 @@
-/** Writes frames.schema.json: JSON Schemas of all frames of PROTOCOL.md, from the tables of src/protocol. */
+/** Writes frames.schema.json: JSON Schemas of all frames in PROTOCOL.md, from the tables in src/protocol. */
 import { ID, ROW_WORDS, WORDS, type FieldKind, type Table } from '../../src/protocol/fields.ts';
 import { CONTEXT, CONTEXTS_MAX, WINDOW, WINDOWS_MAX } from '../../src/protocol/report-rows.ts';
 import { DOWN, DOWN_WITH_PAYLOAD, UP, UP_WITH_PAYLOAD } from '../../src/protocol/frames.ts';
@@ -14,7 +14,7 @@ clients and callers send, "#/$defs/down" those that the relay sends, and "#/$def
 not described are allowed, because a receiver ignores them. What a schema cannot say is in PROTOCOL.md: sizes in bytes,
 ids that occur once, and that "maxLength" counts UTF-16 units.`.replaceAll('\n', ' ');
 
-/** The schemas of the kinds of fields, without those whose values are words. */
+/** The schemas of the kinds of fields, except for kinds whose values are fixed words. */
 const KINDS: Readonly<Record<Exclude<FieldKind, keyof (typeof ROW_WORDS & typeof WORDS)>, Schema>> = {
   id: { type: 'string', pattern: ID.source },
   name: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.:-]{0,127}$' },
@@ -71,7 +71,7 @@ function headerOf(type: string, table: Table): { readonly [keyword: string]: unk
   return { type: 'object', required: ['type', ...required], properties: { type: { const: type }, ...properties } };
 }
 
-/** Returns the schema of an object that a table describes. An optional member that is null counts as absent. */
+/** Returns the schema of an object that a table describes. An optional member may be null, which counts as absent. */
 function objectOf(table: Table) {
   const members = Object.entries(table).map(([name, spec]) => {
     const kind = refTo(spec.replace('?', ''));
@@ -92,7 +92,7 @@ function orNull(schema: Schema): Schema {
   return { anyOf: [schema, { type: 'null' }] };
 }
 
-/** A hello with `client_id` needs `instance_id` and `client_type`. */
+/** Requires `instance_id` and `client_type` in a hello with `client_id`. */
 const A_CLIENT_SAYS_WHICH = {
   if: { required: ['client_id'], properties: { client_id: { type: 'string' } } },
   then: {
@@ -101,8 +101,8 @@ const A_CLIENT_SAYS_WHICH = {
   },
 };
 
-// The payloads whose members the protocol defines. No table of src/protocol has them; src/gateway/payloads.ts reads
-// them, and a test compares its verdicts with those of these schemas.
+// The payloads whose members the protocol defines. They are written by hand, because no table in src/protocol describes
+// them. src/gateway/payloads.ts reads such payloads, and a test compares its verdicts with those of these schemas.
 
 const STRING = orNull({ type: 'string' });
 const FLAG = orNull({ type: 'boolean' });
@@ -131,9 +131,10 @@ const PAYLOAD_PARTS: Readonly<Record<string, Schema>> = {
   window: objectOf(WINDOW),
 };
 
-/** A part of a report. A snapshot has no `removed` rows. */
+/** Returns the schema of a part of a report. A snapshot has no `removed` rows. */
 function partOf(row: string, most: number): Schema {
-  // A part may name more rows than a client may have: the relay reads it, and refuses it for another reason.
+  // The schema allows more rows than a client may have, because the relay accepts the frame and refuses such a report
+  // for another reason.
   const rows = listOf(refTo(row), 2 * CONTEXTS_MAX);
   const removed = listOf(refTo('id'), 2 * CONTEXTS_MAX);
   const part = objectWith({ snapshot: FLAG, set: rows, removed });
@@ -145,7 +146,7 @@ function partOf(row: string, most: number): Schema {
   });
 }
 
-/** The schemas of payloads, by frame. A payload that is not here may be any JSON. */
+/** The schemas of payloads, by frame. A payload that is not listed here may be any JSON. */
 const PAYLOADS: Readonly<Record<string, Schema>> = {
   'up.hello': objectWith({ metadata: true, actions: ACTIONS }),
   'up.actions': objectWith({ actions: ACTIONS }),

@@ -1,4 +1,4 @@
-/** Writes the generated part of docs/limits.md: the limits of core/limits.ts, grouped by what they limit. */
+/** Writes the generated part of docs/limits.md: the limits in core/limits.ts, grouped by their subject. */
 import * as limits from '../../src/core/limits.ts';
 import { amount } from './amounts.ts';
 import { table } from './table.ts';
@@ -8,7 +8,7 @@ type Bound = number | { readonly default: number; readonly min: number; readonly
 
 const BOUNDS: Readonly<Record<string, unknown>> = { ...limits };
 
-/** Returns Markdown with one table for each group of limits. Throws if a text describes a limit that does not exist. */
+/** Returns Markdown with one table for each group of limits. Throws if a described limit does not exist. */
 export function limitsPart(): string {
   return Object.entries(LIMIT_TEXTS)
     .map(([title, texts]) => {

@@ -1,4 +1,4 @@
-/** Writes the generated part of docs/metrics.md: every metric of the relay, from the list of metrics. */
+/** Writes the generated part of docs/metrics.md: all metrics of the relay, from the list of metrics. */
 import { METRICS, type MetricType } from '../../src/core/metrics/metric-texts.ts';
 import { table } from './table.ts';
 

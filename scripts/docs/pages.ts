@@ -1,4 +1,4 @@
-/** Lists the pages of docs/ that have a generated part, and the text that each of them should have. */
+/** Generates the text of each page of docs/ that has a generated part, for comparison with the present text. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { namedFiles } from '../release/identity.ts';
@@ -7,8 +7,6 @@ import { framesSchema } from './frames-schema.ts';
 import { limitsPart } from './limits-part.ts';
 import { metricsPart } from './metrics-part.ts';
 import { settingsPart } from './settings-part.ts';
-
-// Writes a number of a setting or limit with its unit, as the documentation shows it.
 
 const PARTS = [
   { page: 'docs/settings.md', part: settingsPart },
@@ -27,7 +25,10 @@ type GeneratedPage = {
   readonly now: string;
 };
 
-/** Returns each generated file and each page with a generated part: its path, and its text as it should be and is. */
+/**
+ * Returns all generated files and all pages with a generated part: the path, the text as it should be, and the present
+ * text.
+ */
 export function generatedPages(): readonly GeneratedPage[] {
   const pages = PARTS.map(({ page, part }) => {
     const { file, now } = fileOf(page);

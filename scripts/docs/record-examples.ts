@@ -1,6 +1,6 @@
 /**
  * Records the examples of the OpenAPI document from a running relay: `node scripts/docs/record-examples.ts`. The
- * examples contain ids and times of the recorded run, so record them only when an answer changes its form. A test
+ * examples contain ids and times of the run, so record them again only if an answer changes its structure. A test
  * checks that the examples fit the document.
  */
 import { writeFileSync } from 'node:fs';
@@ -136,7 +136,7 @@ await call(['ListPauses', 'GET', '/pauses']);
 await call(['ResumeCalls', 'DELETE', `/pauses/${paused.pause_id}`]);
 const { publicKey, privateKey } = await generateKeyPair('ES256');
 const jwk = await exportJWK(publicKey);
-/** Proves that the device holds its key. */
+/** Returns a proof that the device has its key. */
 const prove = (purpose: string): Promise<string> =>
   new SignJWT({})
     .setProtectedHeader({ alg: 'ES256', typ: 'callboard-proof+jwt', jwk })
@@ -225,8 +225,7 @@ const parameters = {
   ...{ min_age_ms: 5000, limit: 100, admitted_after: '2026-01-31T12:00:00Z', after_time: '2026-01-31T12:00:00Z' },
 };
 const file = { parameters, operations };
-// The tokens belong to ended sessions and are worthless. They are replaced anyway, so that the document contains no
-// token.
+// The tokens belong to sessions that have ended. They are replaced anyway, so that the document contains no tokens.
 const text = JSON.stringify(
   file,
   (name, value: unknown) => (name === 'token' || name === 'ticket' || name === 'proof' ? 'shown-only-once' : value),

@@ -1,5 +1,5 @@
 /**
- * Writes the generated part of docs/settings.md: every setting with its default and its range, from the settings'
+ * Writes the generated part of docs/settings.md: all settings with their defaults and ranges, from the settings'
  * schema.
  */
 import { z } from 'zod';
@@ -12,8 +12,8 @@ import { table } from './table.ts';
 import { SETTING_TEXTS } from './texts.ts';
 
 /**
- * Returns Markdown with one table for each group of settings, and one for the shares (the limits of what one user may
- * hold).
+ * Returns Markdown with one table for each group of settings, and a table for the shares, which limit what one user may
+ * hold.
  */
 export function settingsPart(): string {
   const groups = Object.entries(SETTING_TEXTS).map(([title, texts]) => {

@@ -1,6 +1,6 @@
-/** Writes a table of Markdown. */
+/** Writes Markdown tables. */
 
-/** Writes a Markdown table whose columns are padded as prettier pads them. */
+/** Writes a Markdown table with columns padded as prettier pads them. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((_, i) => Math.max(3, ...[head, ...rows].map((row) => (row[i] ?? '').length)));
   const line = (row: readonly string[]): string =>

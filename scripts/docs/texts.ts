@@ -1,10 +1,10 @@
-/** Holds the sentence about each setting in docs/settings.md. */
+/** The descriptions of settings in docs/settings.md and of limits in docs/limits.md. */
 import { SETTINGS_OF_SHARE } from '../../src/settings/share-settings.ts';
 import type { SettingName } from '../../src/settings.ts';
 
 /**
- * The text of each limit of core/limits.ts in docs/limits.md, in the order of that page. Limits that only tune the
- * relay are left out.
+ * The description of each limit in core/limits.ts, in the order of docs/limits.md. Limits that only tune performance
+ * are left out.
  */
 export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'Pages and answers': {
@@ -215,8 +215,8 @@ export const LIMIT_TEXTS: Readonly<Record<string, Readonly<Record<string, string
 type OwnSetting = Exclude<SettingName, (typeof SETTINGS_OF_SHARE)[keyof typeof SETTINGS_OF_SHARE][number]>;
 
 /**
- * The sentences by group and setting, in the order of docs/settings.md. The settings of a share are described with the
- * share.
+ * The descriptions by group and setting, in the order of docs/settings.md. The settings of a share are described with
+ * the share instead.
  */
 export const SETTING_TEXTS: Readonly<Record<string, Partial<Readonly<Record<OwnSetting, string>>>>> = {
   Listening: {

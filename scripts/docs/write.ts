@@ -1,4 +1,4 @@
-/** Writes the generated parts of the documentation: `npm run docs`. */
+/** `npm run docs` writes the generated parts of the documentation. */
 import { writeFileSync } from 'node:fs';
 import { generatedPages } from './pages.ts';
 

@@ -1,8 +1,8 @@
-/** Writes the Grafana dashboard of a deployment, in Grafana's classic JSON. Its panels follow the list of metrics. */
+/** Generates the Grafana dashboard of a deployment in Grafana's classic JSON, with panels from the list of metrics. */
 import { COUNTER_NAMES, GAUGE_NAMES, HISTOGRAM_NAMES, type MetricName } from '../../src/core/metrics.ts';
 import { OVERVIEW, type Panel, panelOf, PROCESS } from './panels.ts';
 
-// Groups the metrics of a relay for the dashboard. Every metric is in exactly one group.
+// A group of metrics in the dashboard. Each metric must be in exactly one group.
 
 type MetricGroup = { readonly title: string; readonly metrics: readonly MetricName[] };
 
@@ -42,7 +42,7 @@ export const GROUPS: readonly MetricGroup[] = [
   },
 ];
 
-/** Throws an error that names each metric that is in no group, and each that is in several. */
+/** Throws an error that names each metric that is in no group or in several groups. */
 export function checkGroups(groups: readonly MetricGroup[] = GROUPS): void {
   const grouped = groups.flatMap(({ metrics }) => metrics);
   const missing = [...COUNTER_NAMES, ...HISTOGRAM_NAMES, ...GAUGE_NAMES].filter((name) => !grouped.includes(name));
@@ -58,7 +58,7 @@ const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 
 type Row = { readonly title: string; readonly panels: readonly Panel[] };
 
-/** Returns the whole dashboard as JSON text, with a line feed at its end. The same metrics yield the same text. */
+/** Returns the dashboard as JSON text that ends with a line feed. The same metrics always give the same text. */
 export function dashboardText(): string {
   checkGroups();
   const rows: readonly Row[] = [
@@ -100,7 +100,7 @@ function queryVariable(name: string, label: string, query: string, all: boolean)
   return { name, label, type: 'query', datasource: DATASOURCE, query, refresh: 2, sort: 1, hide: 0, ...choice };
 }
 
-/** Returns the panels with their positions: rows from top to bottom, the panels of each row from left to right. */
+/** Returns the panels with their positions: rows from top to bottom, and the panels of each row from left to right. */
 function panelsOf(rows: readonly Row[]): readonly object[] {
   const placed: object[] = [];
   let y = 0;

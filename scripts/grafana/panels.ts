@@ -1,4 +1,4 @@
-/** Defines the panels of the dashboard: what each shows, as PromQL. `dashboard.ts` decides their positions. */
+/** Defines the panels of the dashboard and what they show, in PromQL. `dashboard.ts` decides their positions. */
 import { METRICS, type MetricText } from '../../src/core/metrics/metric-texts.ts';
 import type { GaugeName, MetricName } from '../../src/core/metrics.ts';
 export type Query = { readonly expr: string; readonly legend: string };
@@ -14,10 +14,7 @@ export type Panel = {
 const OWN = '{job="$job", instance=~"$instance"}';
 const RATE = '[$__rate_interval]';
 
-/**
- * The gauges that describe the whole deployment, so that each node reports the same value. The dashboard shows the
- * maximum.
- */
+/** Gauges that describe the whole deployment. Each node reports the same value, so the dashboard shows the maximum. */
 const OF_DEPLOYMENT: ReadonlySet<MetricName> = new Set<GaugeName>([
   'reservations',
   'reservations_limit',
@@ -25,7 +22,7 @@ const OF_DEPLOYMENT: ReadonlySet<MetricName> = new Set<GaugeName>([
   'nodes',
 ]);
 
-/** Returns the panel of one metric, by the metric's type and label. */
+/** Returns the panel of one metric, according to the metric's type and label. */
 export function panelOf(name: MetricName): Panel {
   const text = METRICS.find(({ exposedName }) => exposedName.replace(/^callboard_|_total$/g, '') === name);
   if (!text) throw new Error(`The list of metrics has no ${name}.`);
@@ -97,7 +94,7 @@ export const OVERVIEW: readonly Panel[] = [
   stat('Oldest wait', 's', `max(callboard_oldest_wait_seconds${OWN})`, 'Age of the oldest pending RPC.'),
 ];
 
-/** The panels about the relays' processes, whose metrics come from prom-client. */
+/** The panels about the relays' processes, with metrics of prom-client. */
 export const PROCESS: readonly Panel[] = [
   process('CPU', 'percentunit', `rate(process_cpu_seconds_total${OWN}${RATE})`, 'Processor time: 100 % is one core.'),
   process('Memory', 'bytes', `process_resident_memory_bytes${OWN}`, 'Resident memory of the process.'),

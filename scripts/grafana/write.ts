@@ -1,6 +1,6 @@
 /**
- * `npm run dashboard`: writes deploy/grafana/callboard.json. With `--check` it writes nothing, and exits with 1 if the
- * file is not what the list of metrics yields.
+ * `npm run dashboard` writes deploy/grafana/callboard.json. With `--check` it writes nothing, and exits with 1 if the
+ * file differs from what the list of metrics gives.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * Reads the changesets, which are files in .changeset that each describe one change for users, and makes of them the
- * next version and its section of CHANGELOG.md. Their form is that of the program of the same name.
+ * Reads the changesets (files in .changeset that each describe one change for users), and computes the next version and
+ * its section of CHANGELOG.md from them. The files have the format of the program `changesets`.
  */
 import { z } from 'zod';
 
@@ -11,7 +11,7 @@ export type Changeset = { readonly name: string; readonly kind: Kind; readonly t
 
 const FORM = /^---\n(?:'callboard'|"callboard"|callboard): *(\w+)\n---\n\n?([^]+)$/;
 
-/** Returns the change that a file describes. Throws if the file has another form. */
+/** Returns the change that a file describes. Throws if the file has another format. */
 export function readChangeset(name: string, content: string): Changeset {
   const [, kind, text = ''] = FORM.exec(content) ?? [];
   const parsed = z.enum(KINDS).safeParse(kind);
@@ -21,8 +21,8 @@ export function readChangeset(name: string, content: string): Changeset {
 }
 
 /**
- * Returns the version after these changes. Before 1.0 a change that breaks the interface makes a minor version, as
- * docs/releasing.md says.
+ * Returns the version that follows these changes. Before 1.0, a breaking change gives a new minor version
+ * (docs/releasing.md).
  */
 export function nextVersion(version: string, changes: readonly Changeset[]): string {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
@@ -37,13 +37,14 @@ const TITLES: Readonly<Record<Kind, string>> = { major: 'Breaking', minor: 'New'
 export type Release = {
   readonly version: string;
   readonly changes: readonly Changeset[];
-  /** Year, month and day: `2027-01-31`. */
+  /** The date as `2027-01-31`. */
   readonly date: string;
 };
 
 /**
- * Returns the changelog with the section of a release. If the changelog has a section `(unreleased)` of that version, it
- * gets the date and keeps its text before the changes; otherwise a section is added above the first one.
+ * Returns the changelog with the section of a release. If the changelog has a section of that version that is marked
+ * `(unreleased)`, the section gets the date, and its text stays before the changes. Otherwise a new section is added
+ * above the first one.
  */
 export function datedChangelog(changelog: string, { version, changes, date }: Release): string {
   const groups = KINDS.toReversed().flatMap((kind) => {
@@ -66,8 +67,8 @@ export function datedChangelog(changelog: string, { version, changes, date }: Re
 }
 
 /**
- * Returns the version that these changes make, and the changelog with its section; null if nothing is to be released. A
- * first release keeps its version, whose section is still `(unreleased)`.
+ * Returns the next version and the changelog with its section; null if there is nothing to release. The first release
+ * keeps its version, whose section is still marked `(unreleased)`.
  */
 export function nextRelease(
   changelog: string,

@@ -1,30 +1,32 @@
-/** Reads project.json, which has the project's domain, repository and holder, and lists every file that names them. */
+/**
+ * Reads the project's domain, repository and copyright holder from project.json, and lists all files that contain them.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 const IDENTITY = z.strictObject({
-  /** Whether a person has decided on the other members. Until then they are placeholders. */
+  /** Whether a person has chosen the other values. Until then they are placeholders. */
   decided: z.boolean(),
   /** The host name of the site, and of the mail addresses for reports. */
   domain: z.hostname(),
-  /** The address of the repository, without `.git`. `/issues`, `/blob/<tag>/` and `/raw/<tag>/` exist below it. */
+  /** The URL of the repository, without `.git`. It must have `/issues`, `/blob/<tag>/` and `/raw/<tag>/` below it. */
   repository: z.url({ protocol: /^https$/ }),
-  /** The holder of the copyright, as LICENSE names it. */
+  /** The copyright holder, as in LICENSE. */
   holder: z.string().min(1),
 });
 
 export type Identity = z.infer<typeof IDENTITY>;
 
-/** Returns what project.json says. Throws if it has another form. */
+/** Returns the content of project.json. Throws if it has another form. */
 export function readIdentity(): Identity {
   return IDENTITY.parse(JSON.parse(readFileSync(at('project.json'), 'utf8')));
 }
 
-/** Host names that nobody can own (RFC 2606 and RFC 6761). */
+/** Matches host names that nobody can own (RFC 2606 and RFC 6761). */
 const RESERVED = /(^|\.)(example(\.(com|net|org))?|invalid|localhost|test)$/;
 
-/** Returns why the project cannot be published under this identity, one sentence for each reason. */
+/** Returns the reasons why the project cannot be published with this identity, one sentence each. */
 export function placeholdersIn({ decided, domain, repository }: Identity): readonly string[] {
   const hosts = { domain, repository: new URL(repository).hostname };
   return [
@@ -37,7 +39,7 @@ export function placeholdersIn({ decided, domain, repository }: Identity): reado
 
 type Mention = {
   readonly file: string;
-  /** Matches the text between what stays the same before and after it. It occurs at least once. */
+  /** Matches the text that depends on the identity, by the text before and after it. It must match at least once. */
   readonly pattern: RegExp;
   readonly text: (identity: Identity) => string;
 };
@@ -45,7 +47,7 @@ type Mention = {
 const siteOf = ({ domain }: Identity): string => `https://${domain}`;
 const repositoryOf = ({ repository }: Identity): string => repository;
 
-/** Every place that names the domain, the repository or the holder. */
+/** All places that contain the domain, the repository or the holder. */
 const MENTIONS: readonly Mention[] = [
   {
     file: 'package.json',
@@ -76,7 +78,7 @@ const MENTIONS: readonly Mention[] = [
   { file: 'deploy/Dockerfile', pattern: /(?<=image\.url=")[^"]+(?=")/, text: siteOf },
 ];
 
-/** Returns each file that names the identity, with its text as it is and as it should be. */
+/** Returns each file that contains a part of the identity, with its present text and the text as it should be. */
 export function namedFiles(identity: Identity = readIdentity()): readonly {
   readonly page: string;
   readonly file: string;

@@ -1,29 +1,32 @@
-/** Rewrites the links of a Markdown page for a package or a site, where files of the repository are absent or elsewhere. */
+/**
+ * Rewrites the links of a Markdown page for a package or a site, in which files of the repository are missing or have
+ * other places.
+ */
 import { posix } from 'node:path';
 
 export type PackedPage = {
   /** The path of the page in the repository. */
   readonly page: string;
-  /** The path in the package of each file of the repository that is packed, by its path in the repository. */
+  /** The path in the package of each packed file, by the file's path in the repository. */
   readonly places: ReadonlyMap<string, string>;
-  /** The address of the repository, and the tag of the release. */
+  /** The URL of the repository, and the tag of the release. */
   readonly repository: string;
   readonly tag: string;
-  /** The address of the folder that has the pictures of docs/. Absent: pictures are loaded from the repository. */
+  /** The URL of the folder with the pictures of docs/. Absent: pictures are loaded from the repository. */
   readonly pictures?: string;
 };
 
 const PICTURE = /<picture>[^]*?(<img [^>]*>)[^]*?<\/picture>/g;
 const LINK = /(?<=\]\()([^)#\s]+)((?:#[^)\s]*)?)(?=\))/g;
 const SOURCE = /(?<=<img [^>]*\bsrc=")([^"]+)(?=")/g;
-/** Matches code in fences, which is shown as it is. */
+/** Matches code blocks in fences, whose content must not be changed. */
 const FENCED = /^(`{3,})[^]*?^\1`*$/gm;
 
 /**
- * Returns the text as the package has it. Links to files that are packed lead to their places in the package. Other
- * links, all links of README.md (which registries show without the package) and all pictures are absolute addresses in
- * the repository, at the tag. A `<picture>` becomes its `<img>`, because
- * the pages of registries leave it out.
+ * Returns the page's text for the package. Links to packed files point to the files in the package. All other links
+ * become absolute URLs in the repository at the tag, and so do all pictures, and all links of README.md, because
+ * registries show README.md without the package. A `<picture>` becomes its `<img>`, because registries remove
+ * `<picture>`.
  */
 export function packedText(text: string, packed: PackedPage): string {
   const fences = text.match(FENCED) ?? [];

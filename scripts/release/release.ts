@@ -1,8 +1,8 @@
 /**
- * `npm run release`: makes the files of a release in release/: both tarballs, a software bill of materials for each,
- * their checksums, and the notes. It publishes nothing, and refuses while something is missing. `--check` says what is
- * missing and rehearses the rest, the changelog of the next version too, without the test run; it ends with 1 while
- * something is missing.
+ * `npm run release` creates the files of a release in release/: both tarballs, a software bill of materials for each,
+ * their checksums, and the notes. It publishes nothing, and refuses to run if something is missing. `--check` prints
+ * what is missing and tries everything except the test run, including the changelog of the next version. It exits with
+ * 1 if something is missing.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -59,7 +59,10 @@ function missingFor(version: string): readonly string[] {
   ];
 }
 
-/** Returns what `npm run release:version` makes of the changelog and the changesets, or null if it was run already. */
+/**
+ * Returns what `npm run release:version` would compute from the changelog and the changesets; null if it was already
+ * run.
+ */
 function nextVersioned(version: string): ReturnType<typeof nextRelease> {
   const folder = join(ROOT, '.changeset');
   const names = readdirSync(folder).filter((name) => name.endsWith('.md') && name !== 'README.md');
@@ -68,7 +71,7 @@ function nextVersioned(version: string): ReturnType<typeof nextRelease> {
   return nextRelease(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), { version, changes, date });
 }
 
-/** Tags the commit in a copy of the repository, and checks that the tag names the version. */
+/** Tags the commit in a copy of the repository, and checks that the tag gives the version. */
 function rehearseTag(version: string): void {
   const copy = mkdtempSync(join(tmpdir(), 'callboard-tag-'));
   try {
@@ -82,7 +85,7 @@ function rehearseTag(version: string): void {
   }
 }
 
-/** Builds the image where its tools are installed, and looks for its licence and its bill of materials. */
+/** Builds the image if the tools are installed, and checks that it contains its licence and its bill of materials. */
 function rehearseImage(): void {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-image-'));
   let isBuilt = false;
@@ -100,18 +103,18 @@ function rehearseImage(): void {
   }
 }
 
-/** Packs a folder and returns the name of the tarball. */
+/** Packs a folder and returns the file name of the tarball. */
 function pack(folder: string): string {
   const [{ filename }] = JSON.parse(lastJson(text('npm', 'pack', folder, '--json', '--pack-destination', OUT)));
   return filename;
 }
 
-/** Returns the JSON at the end of the output. Scripts that run while a package is packed write other text before it. */
+/** Returns the JSON at the end of npm's output. Scripts that run during packing print other text before it. */
 function lastJson(output: string): string {
   return output.slice(output.search(/^\[$/m));
 }
 
-/** Ends the process with an error if a tarball holds a file that must not be published, or lacks one that must. */
+/** Exits with an error if a tarball contains a file that must not be published, or lacks a required one. */
 function checkContent(tarball: string, required: readonly string[]): void {
   const files = text('tar', '-tzf', join(OUT, tarball))
     .trim()
@@ -123,7 +126,10 @@ function checkContent(tarball: string, required: readonly string[]): void {
   if (missing.length > 0) fail(`${tarball} lacks ${missing.join(', ')}`);
 }
 
-/** Installs a tarball into an empty folder, runs a command there, and writes the bill of materials of the packages. */
+/**
+ * Installs a tarball into an empty folder, runs a command there, and writes the bill of materials of the installed
+ * packages.
+ */
 async function tryInstalled(
   tarball: string,
   name: string,
@@ -142,9 +148,9 @@ async function tryInstalled(
   }
 }
 
-/** Starts the installed relay, loads its pages, and stops it. */
+/** Starts the installed relay, loads its pages, and stops the relay. */
 async function tryServing(command: string): Promise<void> {
-  // The relay keeps its credentials beside the command, in the folder that is removed afterwards.
+  // The relay stores its credentials below the folder of the command, which is removed afterwards.
   const env = { ...process.env, XDG_STATE_HOME: join(dirname(command), 'state') };
   const relay = spawn(command, ['serve', '--port', '0', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = once(relay, 'exit');
@@ -161,7 +167,9 @@ async function tryServing(command: string): Promise<void> {
   if (code !== 0) fail(`the installed relay ended with ${code}`);
 }
 
-/** Removes the paths of this machine from the bill of materials, because only the file names are useful elsewhere. */
+/**
+ * Removes the paths of this machine from the bill of materials, because only the file names are meaningful elsewhere.
+ */
 function withoutFolder(bill: string, folder: string): string {
   return bill.replaceAll(`file:${OUT}/`, '').replaceAll(`${OUT}/`, '').replaceAll(folder, '.');
 }

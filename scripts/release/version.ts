@@ -1,7 +1,7 @@
 /**
- * `npm run release:version`: makes of the changesets the next version and its section of CHANGELOG.md, writes the
- * version where files have it, and removes the changesets. A first release keeps the version of package.json, whose
- * section is still `(unreleased)`. It commits nothing.
+ * `npm run release:version` computes the next version and its section of CHANGELOG.md from the changesets, writes the
+ * version to all files that contain it, and removes the changesets. The first release keeps the version of
+ * package.json, whose section is still marked `(unreleased)`. It commits nothing.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
-/** Makes the configuration of VitePress: the menu, the search in the page, and headings named as on GitHub. */
+/** Generates the configuration of VitePress: the menu, the search, and anchors of headings like those of GitHub. */
 import { REFERENCES, SECTIONS } from './pages.ts';
 
-/** Returns the fragment that GitHub makes of a heading, to which the pages link. */
+/** Returns the URL fragment that GitHub gives a heading. The pages link to headings by these fragments. */
 export function fragmentOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -9,10 +9,10 @@ export function fragmentOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-/** Words of a question that say nothing about its subject. The search leaves them out. */
+/** Words that say nothing about the subject of a question. The search ignores them. */
 const WITHOUT_MEANING =
   'a an and are can do does for get how i if in is it me my of on or the to use what when where why with'.split(' ');
-/** How much more, or less, the search counts a page. Lists of words would otherwise come before the guides. */
+/** The weights of pages in the search. Without them, pages that are lists of words would rank before the guides. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   protocol: 0.3,
   'redis-rights': 0.5,
@@ -27,12 +27,12 @@ const WEIGHTS: Readonly<Record<string, number>> = {
     ].map((name) => [name, 0.15]),
   ),
   ...Object.fromEntries((SECTIONS[0]?.pages ?? []).map(({ name }) => [name, 1.5])),
-  // Its headings are codes, which are words of many questions.
+  // A low weight, because the headings of this page are error codes, whose words occur in many questions.
   troubleshooting: 1,
   index: 1.5,
 };
 
-/** Returns the text of `.vitepress/config.mjs`. VitePress writes the functions of the search into the pages. */
+/** Returns the text of `.vitepress/config.mjs`. VitePress copies the search functions in it into the pages. */
 export function configText(): string {
   const item = ({ name, title }: { readonly name: string; readonly title: string }) => ({
     text: title,
@@ -46,7 +46,7 @@ export function configText(): string {
     title: 'callboard',
     description: 'Relays commands between callers and connected clients, and shows an operator what is true.',
     cleanUrls: true,
-    // The Markdown of each page lies beside it, as a file and not as another page.
+    // The folder contains the Markdown of each page as a file to download, which must not become another page.
     srcExclude: ['public/**'],
     ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/.source],
     themeConfig: {

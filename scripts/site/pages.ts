@@ -1,6 +1,6 @@
-/** Lists the pages of the site in the order in which one reads them. Each page of docs/ is in the list once. */
+/** Lists the pages of the site in reading order. Each page of docs/ is in the list exactly once. */
 
-/** A page: its file in the repository, its name in the address, and its title in the menu. */
+/** A page: its file in the repository, its name in the URL, and its title in the menu. */
 export type SitePage = { readonly file: string; readonly name: string; readonly title: string };
 export type SiteSection = { readonly title: string; readonly pages: readonly SitePage[] };
 
@@ -84,7 +84,7 @@ export const SECTIONS: readonly SiteSection[] = [
 
 export const SITE_PAGES: readonly SitePage[] = SECTIONS.flatMap(({ pages }) => pages);
 
-/** The pages that are made from the OpenAPI document and the GraphQL schema, as the menu has them. */
+/** The menu entries of the pages that are generated from the OpenAPI document and the GraphQL schema. */
 export const REFERENCES = [
   { name: 'reference/rest', title: 'REST: every route' },
   { name: 'reference/graphql', title: 'GraphQL: operations' },

@@ -1,4 +1,4 @@
-/** Writes the reference pages of the site: every route of the OpenAPI document, and every type of the GraphQL schema. */
+/** Writes the reference pages of the site: all routes of the OpenAPI document, and all types of the GraphQL schema. */
 import {
   type GraphQLArgument,
   type GraphQLField,
@@ -39,7 +39,7 @@ function isReference(one: object): one is { readonly $ref: string } {
   return '$ref' in one && typeof one.$ref === 'string';
 }
 
-/** Escapes a text for a cell of a table, and what the generator of the site would take for markup. */
+/** Escapes a text for a table cell, including characters that VitePress would interpret as markup. */
 function cell(text = ''): string {
   return text
     .replaceAll(/\s*\n\s*/g, ' ')
@@ -54,7 +54,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return `\n${[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')}\n`;
 }
 
-/** Returns the page of every route, grouped as the OpenAPI document groups them. */
+/** Returns the page with all routes, in the groups of the OpenAPI document. */
 export function restReference(openapi: unknown): string {
   const { paths, components } = DOCUMENT.parse(openapi);
   const shared = components?.parameters ?? {};
@@ -151,7 +151,7 @@ function fieldRow({ name, type, args, description }: GraphQLField<unknown, unkno
   return [`\`${shown}\``, linked(String(type)), cell(description ?? '')];
 }
 
-/** Links the name of a type in the text of a type, such as `[Node!]!`. */
+/** Turns the name of a type into a link, in a type reference such as `[Node!]!`. */
 function linked(text: string): string {
   const [, before = '', name = '', after = ''] = /^(\[*)(\w+)([\]!]*)$/.exec(text) ?? [];
   const plain = ['ID', 'String', 'Int', 'Float', 'Boolean'].includes(name);

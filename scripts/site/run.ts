@@ -1,6 +1,6 @@
 /**
- * `npm run site`: builds the site into .cache/site/dist and serves it on 127.0.0.1. `--build` only builds it. The
- * generator, VitePress, has a package of its own, which is installed into .cache when it is needed first.
+ * `npm run site` builds the site in .cache/site/dist and serves it on 127.0.0.1. With `--build` it only builds the
+ * site. The generator, VitePress, is a separate package that is installed in .cache when it is first needed.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** The requests of agents of the cost mode: a kind for each built-in tool, for lists, and for what surrounds them. */
+/**
+ * Defines the requests of agents in the cost mode: one kind for each built-in tool, for lists, and for other messages.
+ */
 import { request } from 'node:http';
 import type { WebSocket } from 'ws';
 import { openBareLink } from '../../lib/link.ts';
@@ -8,10 +10,10 @@ import { drawJson, growJson, jsonOf, showJson, type JsonGene } from '../json-tex
 import { NotPrepared, type CostInput, type CostKind } from './cost.ts';
 import type { CostTarget } from './cost-target.ts';
 
-/** The text of a message that is filled with JSON of any size. */
+/** A message whose text contains JSON of any size. */
 type Form = { readonly name: string; readonly body: (json: string, size: number) => string };
 
-/** How long the relay may take to answer, in milliseconds. */
+/** The timeout for an answer of the relay, in milliseconds. */
 const ANSWER_MS = 30_000;
 const TEXT_MAX = 900_000;
 const KEEPS = { command_id: 'planted', client: 'sink' };
@@ -91,7 +93,7 @@ function inputOf(target: CostTarget, form: Form, json: JsonGene): CostInput {
 
 type Change = { readonly actions: number; readonly json: JsonGene };
 
-/** A list after a client has advertised other actions, whose schemas have to be judged. */
+/** Requests a list after a client has advertised other actions, so that the relay must check their schemas. */
 function changeOf(target: CostTarget, { actions, json }: Change): CostInput {
   let link: WebSocket | null = null;
   return {

@@ -1,4 +1,4 @@
-/** Starts the relay whose costs are measured, with much stored data, and measures single inputs. */
+/** Starts the relay whose costs are measured, stores much data in it, and measures single inputs. */
 import { Agent } from 'node:http';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ import type { Probed } from '../../lib/cost-probe.ts';
 export const MODES = ['direct', 'shared'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** How much is stored before the search. */
+/** The amounts of data that are stored before the search. */
 export type Amounts = {
   readonly clients: number;
   readonly streams: number;
@@ -23,7 +23,7 @@ export type Amounts = {
   readonly calls: number;
   readonly otherUsers: number;
 };
-/** Ten of the sixteen clients that fit into a user's share of advertisements, ten full streams, and 20,000 calls. */
+/** Ten clients of the sixteen that fit into a user's share of advertisements, ten full streams, and 20,000 calls. */
 export const AMOUNTS: Amounts = { clients: 10, streams: 10, rowsOfStream: 10_000, calls: 20_000, otherUsers: 50 };
 
 /** The user who owns the stored data and sends the inputs of `user`. */
@@ -33,15 +33,15 @@ const SITE = 'board';
 const PLANTED = 'planted';
 /** How long an input may keep the relay busy, in milliseconds. */
 const BUSY_MS = 60_000;
-/** A reply of Redis that took longer than this shows that it still ran a script, in milliseconds. */
+/** The duration of a ping in milliseconds above which Redis must still have been running a script. */
 const PING_MS = 4;
-/** The commands of Redis that this program sends itself. */
+/** The Redis commands that this program itself sends. */
 const OWN_COMMANDS = new Set(['slowlog', 'info', 'config', 'ping']);
-/** Entries of the slow log are kept from this many microseconds on. */
+/** The minimum duration of entries in the slow log, in microseconds. */
 const SLOW_MICROS = 200;
 const SLOW_ENTRIES = 4_096;
 
-/** Anything whose main thread a cost probe measures: a relay, or another process in a test. */
+/** A process whose main thread a cost probe measures: a relay, or in a test another process. */
 export type Probe = {
   costBegin(): Promise<void>;
   costEnd(withinMs: number): Promise<Probed>;
@@ -52,12 +52,12 @@ export interface CostTarget extends AsyncDisposable {
   readonly linkUrl: string;
   readonly agent: Agent;
   token(sender: Sender): string;
-  /** Returns a number that no input has had, for ids that must be new. */
+  /** Returns a number that no input has had before, for ids that must be new. */
   next(): number;
-  /** Returns a value for a parameter of this name that matches stored data; null if there is none for the name. */
+  /** Returns a value for a parameter of this name that matches stored data; null if there is none. */
   known(name: string, draw: Draw): string | null;
   measure(input: CostInput): Promise<Cost>;
-  /** The lines that the relay logged as errors since the last call. */
+  /** Returns the lines that the relay has logged as errors since the last call. */
   errors(): Promise<readonly string[]>;
 }
 
@@ -131,7 +131,7 @@ export async function openCostTarget(options: CostTargetOptions): Promise<CostTa
   };
 }
 
-/** Returns an advertisement of as many actions as a client may have, for the inputs of agents. */
+/** Returns an advertisement with the maximum number of actions of a client, for the inputs of agents. */
 function toolsText(): string {
   const schema = { type: 'object', properties: { text: { type: 'string', description: 's'.repeat(1_000) } } };
   const description = 'a'.repeat(1_000);
@@ -143,7 +143,7 @@ function toolsText(): string {
 function knownValue(name: string, draw: Draw, { clients, streams, otherUsers }: Amounts): string | null {
   const of: Readonly<Record<string, () => string>> = {
     user: () => (draw.chance(0.85) ? OWNER : `user-${draw.int(0, otherUsers - 1)}`),
-    // Inputs that disconnect or cancel reach only the clients whose data does not matter.
+    // Inputs that disconnect or cancel affect only clients whose data do not matter.
     client: () => (draw.chance(0.5) ? `browser-${draw.int(0, clients - 1)}` : draw.pick(['giver', 'absent'])),
     stream: () => `${OWNER}/scan${draw.int(0, streams - 1)}`,
     command: () => draw.pick([PLANTED, 'absent']),
@@ -163,7 +163,7 @@ function knownValue(name: string, draw: Draw, { clients, streams, otherUsers }: 
   return of[word === 'owner' ? 'user' : word]?.() ?? null;
 }
 
-/** Sends an input once, and measures from before it is sent until the process and its Redis are idle. */
+/** Sends an input once. Measures from before it is sent until the process and its Redis are idle. */
 export async function measureInput(input: CostInput, probe: Probe, store: CostStore | null): Promise<Cost> {
   try {
     const act = await input.prepare();
@@ -173,7 +173,7 @@ export async function measureInput(input: CostInput, probe: Probe, store: CostSt
     const answer = await act().catch((error: unknown) => `no answer: ${String(error).slice(0, 80)}`);
     let probed = await probe.costEnd(BUSY_MS);
     let turnMs = probed.turnMs;
-    // The relay is idle while Redis runs a script for it.
+    // While Redis runs a script for it, the relay only seems idle.
     while (store && (await store.busy())) {
       probed = await probe.costEnd(BUSY_MS);
       turnMs = Math.max(turnMs, probed.turnMs);
@@ -181,7 +181,7 @@ export async function measureInput(input: CostInput, probe: Probe, store: CostSt
     const scripts = (await store?.end()) ?? { scriptMs: 0, redisMs: 0, script: '' };
     return { turnMs, cpuMs: probed.cpuMs, ...scripts, answer };
   } catch (error) {
-    // What cannot be prepared, such as a command for a link that the relay has closed, is not measured.
+    // An input that cannot be prepared is not measured, for example a command for a link that the relay has closed.
     if (!(error instanceof NotPrepared)) throw error;
     return { turnMs: 0, cpuMs: 0, scriptMs: 0, redisMs: 0, script: '', answer: error.message };
   } finally {
@@ -189,10 +189,10 @@ export async function measureInput(input: CostInput, probe: Probe, store: CostSt
   }
 }
 
-/** Measures what the commands of others cost in Redis, by its slow log and the CPU time of its main thread. */
+/** Measures the cost of the relay's commands in Redis, with the slow log and the CPU time of Redis's main thread. */
 type CostStore = {
   begin(): Promise<void>;
-  /** Returns whether Redis ran something just now. */
+  /** Returns whether Redis has just run something. */
   busy(): Promise<boolean>;
   end(): Promise<{ readonly scriptMs: number; readonly redisMs: number; readonly script: string }>;
   close(): void;
@@ -223,7 +223,8 @@ async function openStore(url: string): Promise<CostStore> {
       return performance.now() - began > PING_MS;
     },
     async end() {
-      // The slow log counts time, also when the machine runs something else. No script can take more than the CPU used.
+      // The slow log measures elapsed time, including the time of other programs. No script can have taken more than
+      // the CPU time of Redis.
       const most = (await used()) - from;
       const entries = SLOW.parse(await client.call('SLOWLOG', 'GET', String(SLOW_ENTRIES)));
       const others = entries
@@ -246,7 +247,7 @@ async function openStore(url: string): Promise<CostStore> {
   };
 }
 
-/** Returns the name of a command of the slow log: a script with the words that say what it does, shortened. */
+/** Returns the name of a command in the slow log: for a script, the words that describe its work, shortened. */
 function nameOf(words: readonly string[]): string {
   return words
     .slice(0, 5)

@@ -1,41 +1,44 @@
-/** Defines what one input of the cost mode is, what it may cost, and how costs are compared. */
+/** Defines an input of the cost mode, the limits of its cost, and the comparison of costs. */
 import type { Draw } from '../../lib/random.ts';
 
-/** Who sends an input. An administrator's request may hold the event loop for longer. */
+/** The sender of an input. A request of an administrator may block the event loop for longer. */
 export type Sender = 'user' | 'admin';
 
-/** What one input cost. All times are in milliseconds. */
+/** The cost of one input. All times are in milliseconds. */
 export type Cost = {
-  /** The most expensive turn of the relay's event loop, in CPU time of its main thread. */
+  /** The CPU time of the main thread in the most expensive turn of the relay's event loop. */
   readonly turnMs: number;
-  /** The CPU time of the relay's main thread from the request until it is idle. */
+  /** The CPU time of the relay's main thread, from the request until the relay is idle. */
   readonly cpuMs: number;
-  /** The longest script or command of Redis; 0 in direct mode. */
+  /** The duration of the longest script or command of Redis; 0 in direct mode. */
   readonly scriptMs: number;
-  /** The time of all scripts and commands of Redis; 0 in direct mode. */
+  /** The duration of all scripts and commands of Redis together; 0 in direct mode. */
   readonly redisMs: number;
   /** The name of the longest script or command of Redis. */
   readonly script: string;
-  /** How the relay answered, in a few characters, such as a status. */
+  /** A short form of the relay's answer, such as a status. */
   readonly answer: string;
 };
 
 /** One input, which can be sent any number of times and can grow. */
 export type CostInput = {
-  /** Prepares what the input needs and resolves with the act that is measured, which resolves with the answer. */
+  /**
+   * Prepares everything that the input needs, and resolves with the function that sends the input. That function is
+   * measured, and resolves with the answer.
+   */
   prepare(): Promise<() => Promise<string>>;
   /** Releases what `prepare` opened. */
   finish(): Promise<void>;
   /** Returns a similar input, usually a larger one. */
   mutate(draw: Draw): CostInput;
-  /** Returns the input in at most a line, for the table. */
+  /** Returns a description of the input of at most one line, for the table. */
   show(): string;
 };
 
-/** What `prepare` of an input rejects with if the relay does not let it be sent now. */
+/** `prepare` rejects with this if the relay does not accept the input at present. */
 export class NotPrepared extends Error {}
 
-/** Inputs that the relay handles in the same way: one route, one type of frame, or one root field. */
+/** Inputs that the relay handles in the same way: those of one route, one frame type, or one root field. */
 export type CostKind = {
   readonly family: Family;
   /** The name of the route, frame or root field. */
@@ -50,19 +53,19 @@ export type Family = (typeof FAMILIES)[number];
 
 export type Bounds = { readonly turnMs: number; readonly cpuMs: number; readonly scriptMs: number };
 
-/** The limits of what one input may cost, by its sender. */
+/** The limits on the cost of one input, by its sender. */
 export const BOUNDS: Readonly<Record<Sender, Bounds>> = {
   user: { turnMs: 50, cpuMs: 200, scriptMs: 20 },
   admin: { turnMs: 100, cpuMs: 200, scriptMs: 20 },
 };
 
-/** Returns how near a cost is to the nearest bound: above 1 it breaks a bound. */
+/** Returns the ratio of a cost to the nearest limit; above 1 the cost exceeds a limit. */
 export function dearness(cost: Cost, sender: Sender): number {
   const bounds = BOUNDS[sender];
   return Math.max(cost.turnMs / bounds.turnMs, cost.cpuMs / bounds.cpuMs, cost.scriptMs / bounds.scriptMs);
 }
 
-/** Returns the medians of several measurements of one input, each figure by itself. */
+/** Returns the medians of several measurements of one input, separately for each figure. */
 export function medianOf(costs: readonly Cost[]): Cost {
   const middle = (figure: (cost: Cost) => number): number =>
     costs.map(figure).toSorted((a, b) => a - b)[Math.floor((costs.length - 1) / 2)] ?? 0;

@@ -1,4 +1,6 @@
-/** Makes GraphQL documents that grow: draws a field with a selection, and adds copies, arguments and nested lists. */
+/**
+ * Generates GraphQL documents that grow: draws a field with a selection, and adds copies, arguments and nested lists.
+ */
 import {
   getNamedType,
   getNullableType,
@@ -22,11 +24,14 @@ import { sendDocument } from '../send-request.ts';
 import type { CostInput, CostKind, Sender } from './cost.ts';
 import type { CostTarget } from './cost-target.ts';
 
-/** A field with its arguments as GraphQL literals. `copies`: how often it is selected, each time under an alias. */
+/**
+ * A selected field with its arguments as GraphQL literals. `copies`: how often it is selected, each time with another
+ * alias.
+ */
 export type Selection = {
   readonly field: string;
   readonly args: Readonly<Record<string, string>>;
-  /** The type whose fields are selected; the object types of a union or interface have an inline fragment each. */
+  /** The type whose fields are selected. For a union or interface, each object type has an inline fragment. */
   readonly type: string | null;
   readonly copies: number;
   readonly subs: readonly Selection[];
@@ -37,18 +42,18 @@ export type Operation = 'query' | 'mutation' | 'subscription';
 type DocumentGene = {
   readonly operation: Operation;
   readonly roots: readonly Selection[];
-  /** The value of the variable `$json`, which stands for all arguments of opaque JSON. */
+  /** The value of the variable `$json`, which is used for all arguments of opaque JSON. */
   readonly json: JsonGene | null;
 };
 
-/** What the arguments of ids and texts hold, by the name of the argument. */
+/** Returns values for arguments that are ids or texts, by the name of the argument. */
 type KnownValues = (name: string, draw: Draw) => string | null;
 
 const COPIES_MAX = 100;
-/** The fields of the largest documents that are made: more than the relay's limit of tokens allows. */
+/** The maximum number of fields in a document. It exceeds the relay's limit of tokens. */
 const FIELDS_MAX = 5_000;
 const PAGES = [1, 10, 100, 1_000];
-/** The number of levels of fields that a new selection has. */
+/** The number of levels of fields in a new selection. */
 const LEVELS = 2;
 
 const ROOTS: Readonly<Record<Operation, GraphQLObjectType>> = {
@@ -119,7 +124,7 @@ function literalOf(draw: Draw, name: string, type: GraphQLInputType, known: Know
   return JSON.stringify(known(name, draw) ?? 'x');
 }
 
-/** Draws fields of a type: all that hold no other type, or some, and sometimes one that holds another. */
+/** Draws fields of a type: all or some of the fields without selections, and sometimes one field with a selection. */
 function subsOf(draw: Draw, typeName: string, levels: number, known: KnownValues): readonly Selection[] {
   const type = schema.getType(typeName);
   if (isUnionType(type) || isInterfaceType(type))
@@ -132,7 +137,7 @@ function subsOf(draw: Draw, typeName: string, levels: number, known: KnownValues
   const leaves = fields.filter(({ type }) => !isComposite(getNamedType(type).name));
   const nested = fields.filter(({ type }) => isComposite(getNamedType(type).name));
   const some = draw.chance(0.3) ? leaves : leaves.filter(() => draw.chance(0.3));
-  // A list of rows has its rows in `nodes`: without them the list costs little.
+  // A list has its rows in the field `nodes` or `items`; without that field, the list costs little.
   const rows = nested.filter(({ name }) => name === 'nodes' || name === 'items');
   const deeper = levels > 0 && nested.length > 0 && draw.chance(0.6) ? [draw.pick(nested)] : [];
   const chosen = [...new Set([...some, ...rows, ...deeper])];
@@ -145,7 +150,7 @@ function isComposite(name: string): boolean {
   return isObjectType(type) || isUnionType(type) || isInterfaceType(type);
 }
 
-/** Returns the document with one to three changes, of which most make it larger. */
+/** Returns the document with one to three changes, most of which make it larger. */
 export function growDocument(draw: Draw, gene: DocumentGene, known: KnownValues): DocumentGene {
   let grown = gene;
   for (let left = draw.int(1, 3); left > 0; left--) {
@@ -155,7 +160,7 @@ export function growDocument(draw: Draw, gene: DocumentGene, known: KnownValues)
   return grown;
 }
 
-/** Counts the fields that the document selects. Copies of fields with selections multiply. */
+/** Counts the fields that the document selects. Copies of a field multiply the fields in its selection. */
 function countOf(selections: readonly Selection[]): number {
   return selections.reduce((sum, { copies, subs }) => sum + copies * (1 + countOf(subs)), 0);
 }
@@ -188,7 +193,7 @@ function change(
   if (kind === 4 && subs.length > 1) return { ...spot, subs: subs.filter((sub) => sub !== draw.pick(subs)) };
   if (type === null) return spot;
   if (kind === 5) {
-    // The arguments are drawn again: another filter may match nothing, which makes a scan long.
+    // The arguments are drawn again, because a filter that matches nothing makes a scan long.
     const field = fieldOf(spot);
     return field ? { ...spot, args: argumentsOf(draw, field, known) } : spot;
   }
@@ -197,7 +202,10 @@ function change(
   return { ...spot, subs: [...subs, ...added.filter(({ field }) => !names.has(field))] };
 }
 
-/** Finds the definition of a selected field. Fields of one name and type have the same arguments in this schema. */
+/**
+ * Returns the definition of a selected field. In this schema, fields with the same name and type have the same
+ * arguments.
+ */
 function fieldOf({ field, type }: Selection): GraphQLField<unknown, unknown> | null {
   for (const owner of Object.values(schema.getTypeMap())) {
     if (!isObjectType(owner)) continue;
@@ -211,13 +219,13 @@ function fieldOf({ field, type }: Selection): GraphQLField<unknown, unknown> | n
 export function documentBody({ operation, roots, json }: DocumentGene): string {
   const text = setText(roots);
   const usesJson = text.includes('$json');
-  // A variable that the document does not use is parsed with the body all the same.
+  // A variable is parsed with the body even if the document does not use it.
   const query = `${operation}${usesJson ? '($json:JSON)' : ''}${text}`;
   const variables = json || usesJson ? `,"variables":{"json":${json ? jsonOf(json) : '{}'}}` : '';
   return `{"query":${JSON.stringify(query)}${variables}}`;
 }
 
-/** Returns the document in one line, with what its variable holds. Repeated selections are shown once. */
+/** Returns the document on one line, with a description of its variable. Repeated selections are shown once. */
 function showDocument({ operation, roots, json }: DocumentGene): string {
   return `${operation}${shortSet(roots)}${json ? ` with a variable of JSON ${showJson(json)}` : ''}`;
 }
@@ -247,7 +255,7 @@ function setText(selections: readonly Selection[]): string {
   return `{${texts.join(' ')}}`;
 }
 
-// The GraphQL documents of the cost mode: a kind for each root field and sender, and one for growing texts.
+// Defines the GraphQL documents of the cost mode: one kind for each root field and sender, and one for growing texts.
 
 /** How long the events of a subscription are read, in milliseconds. */
 const EVENTS_MS = 300;
@@ -293,7 +301,7 @@ function textOf(target: CostTarget, sender: Sender, { form, size }: Text): CostI
       return () => send(target, sender, { operation: 'query', body: text });
     },
     finish: async () => {},
-    // Small texts are refused by other rules than large ones, so some mutants are smaller.
+    // Some mutants are smaller, because small texts are refused by other rules than large ones.
     mutate: (draw: Draw) =>
       textOf(target, sender, {
         form,

@@ -1,4 +1,4 @@
-/** The frames of links of the cost mode: a kind for each type that a client or a caller sends. */
+/** Defines the link frames of the cost mode: one kind for each frame type that a client or a caller sends. */
 import type { WebSocket } from 'ws';
 import { UP } from '../../../src/protocol/frames.ts';
 import { openBareLink } from '../../lib/link.ts';
@@ -18,14 +18,14 @@ type Payload =
 type FrameGene = {
   readonly type: string;
   readonly payload: Payload | null;
-  /** How many frames of the same kind are sent and handled before the frame that is measured. */
+  /** The number of frames of the same kind that are sent and handled before the measured frame. */
   readonly before: number;
 };
 
 /** The frames that report about a command, which the client must have received. */
 const ABOUT_COMMANDS = new Set(['ack', 'progress', 'result', 'error', 'cancelled']);
 const ROWS_MAX: Readonly<Record<string, number>> = { contexts: 1_000, windows: 100, actions: 256 };
-/** The largest frame that is made, in bytes. */
+/** The maximum size of a frame, in bytes. */
 const FRAME_MAX = 1_000_000;
 const BEFORE_MAX = 20;
 /** How long a link waits for its command, in milliseconds. */
@@ -125,7 +125,7 @@ function inputOf(target: CostTarget, gene: FrameGene): CostInput {
   };
 }
 
-/** Calls the client of a link and returns the id of the command once the client has received it. */
+/** Calls the client of a link, and returns the command's id after the client has received the command. */
 async function commandFor(target: CostTarget, socket: WebSocket, clientId: string): Promise<string> {
   const received = Promise.withResolvers<string>();
   received.promise.catch(() => {});

@@ -1,4 +1,4 @@
-/** The HTTP requests of the cost mode: a kind for each route and sender. */
+/** Defines the HTTP requests of the cost mode: one kind for each route and sender. */
 import {
   getNullableType,
   isEnumType,
@@ -17,19 +17,19 @@ import type { CostInput, CostKind, Sender } from './cost.ts';
 import { drawJson, growJson, type JsonGene, jsonOf, showJson } from '../json-text.ts';
 import type { CostTarget } from './cost-target.ts';
 
-/** A route: its method and path with `{names}`, and its parameters with their types. */
+/** A route: method, path with `{names}`, and parameters with their types. */
 type Route = {
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly { readonly name: string; readonly type: GraphQLInputType }[];
-  /** The parameter that is the whole body, such as a list of messages. */
+  /** The parameter whose value is the whole body, such as a list of messages. */
   readonly bodyAs: string | null;
 };
 
-/** One request that grows: `given` are JSON texts of its parameters, and `extra` is text beside them. */
+/** A request that can grow. `given`: the JSON texts of its parameters. `extra`: further text. */
 type RequestGene = {
   readonly given: Readonly<Record<string, string>>;
-  /** The number of times that the first item of a list in the body is repeated. */
+  /** How often the first item of a list in the body is repeated. */
   readonly items: number;
   readonly json: JsonGene | null;
   readonly extra: { readonly where: 'query' | 'cookie' | 'path' | 'headers'; readonly bytes: number } | null;
@@ -37,10 +37,10 @@ type RequestGene = {
 
 const SENDERS: readonly Sender[] = ['user', 'admin'];
 const PAGES = [1, 10, 100, 1_000];
-/** Routes without a document: they take no parameters but these. */
+/** Routes that no document defines. They have no parameters besides these. */
 const BUILT_IN = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/'];
 const ITEMS_MAX = 100;
-/** The largest head of a request: Node.js refuses one of more than 16 KiB. */
+/** The maximum size of additional text in a request's head: Node.js refuses a head of more than 16 KiB. */
 const EXTRA_MAX = 15_000;
 const PLACES = ['query', 'cookie', 'path', 'headers'] as const;
 
@@ -78,7 +78,9 @@ function drawGene(draw: Draw, { path, parameters }: Route, target: CostTarget): 
   return { given, items: 1, json: null, extra: null };
 }
 
-/** Returns JSON text for a parameter, with its members in the words of REST. `$json` stands for opaque JSON. */
+/**
+ * Draws the JSON text of a parameter's value, with the member names of REST. `$json` is a placeholder for opaque JSON.
+ */
 function valueOf(draw: Draw, name: string, type: GraphQLInputType, target: CostTarget): string {
   const inner = getNullableType(type);
   if (isListType(inner)) return `[${valueOf(draw, name, inner.ofType, target)}]`;
@@ -101,7 +103,7 @@ function valueOf(draw: Draw, name: string, type: GraphQLInputType, target: CostT
 
 function intOf(draw: Draw, name: string): number {
   if (name === 'limit') return draw.pick(PAGES);
-  // Waits are short, because the cost of waiting is not CPU.
+  // Waits are short, because waiting costs no CPU time.
   return name.endsWith('_ms') ? 1_000 : draw.pick([1, 300, 3_600]);
 }
 
@@ -158,7 +160,7 @@ function requestText({ target, sender, route }: Where, gene: RequestGene): strin
   return `${head.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-/** Returns the path with its query, and the body. Parameters that are not in the path go into the query or the body. */
+/** Returns the path with the query, and the body. Parameters outside the path go into the query or the body. */
 function splitOf(
   { method, path, bodyAs }: Route,
   { given, items, json }: RequestGene,
@@ -180,7 +182,7 @@ function splitOf(
   return { path: filled, body: write(`{${rest.map(([name, value]) => `"${name}":${value}`).join(',')}}`) };
 }
 
-/** Returns a JSON text as a parameter in a URL: a text without its quotes, a list as its items. */
+/** Returns the form of a JSON text in a URL: a text without quotes, and a list as its items. */
 function plain(json: string): string {
   const value: unknown = json.includes('$json') ? 'x' : JSON.parse(json);
   return Array.isArray(value) ? value.map(String).join(',') : String(value);

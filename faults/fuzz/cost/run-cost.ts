@@ -1,4 +1,4 @@
-/** Runs the cost mode of the fuzzer: searches the dearest inputs of all kinds in each mode, and judges them. */
+/** Runs the cost mode of the fuzzer: searches the most expensive inputs of all kinds in each mode, and judges them. */
 import type { Family } from './cost.ts';
 import { agentKinds } from './agent-kinds.ts';
 import { documentKinds } from './document-kinds.ts';
@@ -11,9 +11,12 @@ type CostRunOptions = {
   readonly seed: number;
   readonly mode: Mode;
   readonly families: readonly Family[];
-  /** Only kinds whose name contains this text. */
+  /** Restricts the run to kinds whose name contains this text. */
   readonly match: string;
-  /** How long the search lasts, in seconds, besides storing and warming up before it and the repetitions after it. */
+  /**
+   * How long the search lasts, in seconds. Storing data and warming up before it, and the repetitions after it, are not
+   * included.
+   */
   readonly seconds: number;
   readonly amounts?: Amounts;
   readonly source?: string | undefined;
@@ -22,7 +25,7 @@ type CostRunOptions = {
 };
 
 type CostRun = {
-  /** The dearest inputs of the kinds that came near a bound, dearest first. */
+  /** The most expensive inputs of those kinds that came near a limit, most expensive first. */
   readonly finalists: readonly Finalist[];
   readonly measured: number;
   /** The lines that the relay logged as errors. */

@@ -1,46 +1,53 @@
-/** Searches each kind for its dearest inputs: keeps those that cost most, and grows them. */
+/** Searches the most expensive inputs of each kind: keeps the inputs that cost most, and grows them. */
 import { Draw } from '../../lib/random.ts';
 import { BOUNDS, type Cost, type CostInput, type CostKind, dearness, medianOf } from './cost.ts';
 
-/** The dearest input of a kind, by the medians of several measurements. */
+/** The most expensive input of a kind, by the medians of several measurements. */
 export type Finalist = { readonly kind: CostKind; readonly input: CostInput; readonly cost: Cost };
 
 type SearchOptions = {
   readonly seed: number;
   readonly kinds: readonly CostKind[];
-  /** Sends an input once and returns what it cost. */
+  /** Sends an input once and returns its cost. */
   measure(input: CostInput): Promise<Cost>;
-  /** Returns the part of the search that is over, from 0 to 1. The search begins with the first call. */
+  /** Returns the completed fraction of the search, from 0 to 1. The search begins at the first call. */
   progress(): number;
   readonly onFinalist?: (finalist: Finalist) => void;
 };
 
-/** The number of inputs of a kind that are sent first and not counted, so that its code is compiled and cached. */
+/**
+ * The number of inputs of a kind that are sent before the measurement, so that the kind's code is compiled and cached.
+ */
 const WARM_UP = 3;
-/** The number of dear inputs that are kept of each kind. */
+/** The number of expensive inputs of each kind that are kept. */
 const KEPT = 4;
-/** The number of inputs of one kind that are sent one after the other, before the next kind. */
+/** The number of inputs of one kind that are sent before the next kind. */
 const ROUND = 3;
-/** The part of the search in which all kinds get the same number of inputs; then only the dearest kinds grow. */
+/**
+ * The fraction of the search in which all kinds get the same number of inputs. After it, only the most expensive kinds
+ * grow.
+ */
 const EVEN_PART = 0.6;
-/** The number of kinds that grow in the last part. */
+/** The number of kinds that grow in the last part of the search. */
 const DEAREST_KINDS = 8;
-/** The chance that an input is a mutant of a dear one, and not a new one. */
+/** The probability that an input is a mutant of an expensive one instead of a new one. */
 const GROWN = 0.85;
-/** Kinds whose dearest input is this near to a bound are measured again, and at least so many kinds. */
+/**
+ * A kind whose most expensive input is at least this near to a limit is measured again. At least FINAL_KINDS kinds are.
+ */
 const FINAL_DEARNESS = 0.25;
 const FINAL_KINDS = 10;
-/** The number of dear inputs of a kind that are measured again. */
+/** The number of expensive inputs of a kind that are measured again. */
 const FINAL_INPUTS = 2;
-/** The measurements of a finalist, of which the median counts. */
+/** The number of measurements of a finalist, whose median counts. */
 export const REPETITIONS = 5;
 
 type Tried = { readonly input: CostInput; readonly shown: string; readonly dear: number };
 type Pool = { readonly kind: CostKind; readonly draw: Draw; best: readonly Tried[]; refused: boolean };
 
 /**
- * Warms up each kind, searches until `progress` returns 1, then measures the dearest inputs of the kinds that came near
- * a bound again. Returns them, dearest first.
+ * Warms up each kind, searches until `progress` returns 1, and then measures again the most expensive inputs of the
+ * kinds that came near a limit. Returns these inputs, most expensive first.
  */
 export async function searchDearest(options: SearchOptions): Promise<readonly Finalist[]> {
   const { seed, kinds, measure, progress, onFinalist = () => {} } = options;
@@ -53,7 +60,7 @@ export async function searchDearest(options: SearchOptions): Promise<readonly Fi
   for (const pool of pools) {
     const answers: string[] = [];
     for (let n = 0; n < WARM_UP; n++) answers.push((await measure(pool.kind.draw(pool.draw))).answer);
-    // A kind that this sender may not use costs what any refusal costs.
+    // A kind that this sender may not use costs only as much as any refusal.
     pool.refused = answers.every((answer) => answer === 'forbidden');
   }
   const open = pools.filter(({ refused }) => !refused);
@@ -83,17 +90,18 @@ async function tryOne(pool: Pool, measure: SearchOptions['measure']): Promise<vo
   const parent = best.length > 0 && draw.chance(GROWN) ? draw.pick(best) : null;
   const input = parent ? parent.input.mutate(draw) : kind.draw(draw);
   let dear = dearness(await measure(input), kind.sender);
-  // A garbage collection makes any input dear once. A new dearest must be dear twice.
+  // Measured twice, because a garbage collection can make any input expensive once.
   if (dear > dearOf(pool)) dear = Math.min(dear, dearness(await measure(input), kind.sender));
   const shown = input.show();
   const others = best.filter((one) => one.shown !== shown);
-  // Of inputs that cost the same the newest is kept: most mutants are larger, and the cost may only show later.
+  // Of inputs with equal costs, the newest is kept: most mutants are larger, and may become expensive when they grow
+  // further.
   pool.best = [{ input, shown, dear }, ...others].sort((a, b) => b.dear - a.dear).slice(0, KEPT);
 }
 
 /**
- * Measures the kept inputs of a kind again and returns the dearest by its median. An input that was dear once, because
- * of a garbage collection, must not hide one that is always dear.
+ * Measures the kept inputs of a kind again, and returns the most expensive one by its median. Otherwise an input that
+ * was expensive once, because of a garbage collection, would hide one that is always expensive.
  */
 async function measureAgain({ kind, best }: Pool, measure: SearchOptions['measure']): Promise<Finalist | null> {
   let dearest: Finalist | null = null;
@@ -106,9 +114,12 @@ async function measureAgain({ kind, best }: Pool, measure: SearchOptions['measur
   return dearest;
 }
 
-// Judges the dearest inputs by the bounds, and writes their table.
+// Judges the most expensive inputs by the limits, and writes their table.
 
-/** Returns the bounds that these inputs break; none if they keep all. No inputs prove nothing, which is a fault. */
+/**
+ * Returns the limits that these inputs exceed; empty if there are none. It is a fault if there are no inputs, because
+ * then nothing was proved.
+ */
 export function costFaults(finalists: readonly Finalist[]): readonly string[] {
   if (finalists.length === 0) return ['nothing was measured, so this proves nothing'];
   return finalists.flatMap(({ kind, cost }) => {
@@ -125,7 +136,7 @@ export function costFaults(finalists: readonly Finalist[]): readonly string[] {
 
 const COLUMNS = ['mode', 'kind', 'sender', 'longest turn', 'CPU', 'longest script', 'all scripts', 'answer', 'input'];
 
-/** Returns a Markdown table of these inputs, at most `rows`. */
+/** Returns a Markdown table of these inputs, with at most `rows` rows. */
 export function costTable(mode: string, finalists: readonly Finalist[], rows: number): string {
   const lines = finalists
     .slice(0, rows)
@@ -145,7 +156,7 @@ export function costTable(mode: string, finalists: readonly Finalist[], rows: nu
 
 const SHOWN = 160;
 
-/** Returns the text as it may be in a cell of a table, shortened. */
+/** Returns the text in a form that is allowed in a table cell, shortened. */
 function cell(text: string): string {
   const short = text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${text.length} characters)`;
   return short.replaceAll(/[|`\s]+/g, ' ').trim();

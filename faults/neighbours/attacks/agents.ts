@@ -1,4 +1,4 @@
-/** Lists the attacks over the endpoint of agents: searches, lists and advertisements whose tools are listed. */
+/** Lists the attacks on the MCP endpoint for agents: searches, lists, and advertisements whose tools are listed. */
 import type { WebSocket } from 'ws';
 import { freshToken, HOSTILE } from '../site.ts';
 import { inLanes, openLink, pause, post, type Attack, type AttackContext } from './attack.ts';
@@ -45,7 +45,7 @@ async function ask({ site, count }: AttackContext, n: number, body: string): Pro
   count(`answers ${await post(site, n, { path: '/mcp', body })}`);
 }
 
-/** The attacks of a user whose own agents ask for as much as they can. */
+/** The attacks of a user whose own agents make the largest possible requests. */
 export const AGENT_ATTACKS: readonly Attack[] = [
   {
     name: 'agent-searches',

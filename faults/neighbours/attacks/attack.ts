@@ -1,7 +1,4 @@
-/**
- * Defines the types of an attack of a hostile user, and the functions that all attacks use. The attacks are in the
- * other files of this folder.
- */
+/** Defines the type of an attack by a hostile user, and the functions that all attacks use. */
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { json as jsonIn } from 'node:stream/consumers';
@@ -11,7 +8,7 @@ import { freshToken, HOSTILE, linkUrl, relayUrl, type Site } from '../site.ts';
 import type { Mode } from '../verdict.ts';
 
 /**
- * The context of an attack. An attack runs until `signal` is aborted, counts its actions by name, and holds its
+ * The context of an attack. The attack runs until `signal` is aborted, counts its operations by name, and holds its
  * resources until its process ends.
  */
 export type AttackContext = {
@@ -23,21 +20,24 @@ export type AttackContext = {
 export type Attack = {
   readonly name: string;
   readonly says: string;
-  /** Stores what the attack needs, before the honest user is measured beside it. It takes a minute at most. */
+  /**
+   * Stores the data that the attack needs, before the honest user is measured during the attack. It may take a minute
+   * at most.
+   */
   readonly prepare?: (context: AttackContext) => Promise<void>;
   readonly run: (context: AttackContext) => Promise<void>;
-  /** The modes whose store refuses each act of the attack, so that it would prove nothing. Absent: none. */
+  /**
+   * The modes in which the store refuses all operations of the attack, so that the attack would prove nothing. Absent:
+   * none.
+   */
   readonly notIn?: readonly Mode[];
-  /** The limit of open files that each relay starts with, for attacks that use up all descriptors. */
+  /** The limit of open files with which each relay starts, for attacks that use up all file descriptors. */
   readonly descriptors?: number;
-  /** Settings of the relays, as variables of their environment, that differ from the defaults. */
+  /** Settings of the relays that differ from the defaults, as environment variables. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/**
- * Repeats `act` in this many lanes until the attack is over. Within a lane, one run follows the other. Failures are
- * counted and do not stop it.
- */
+/** Repeats `act` in this many parallel loops until the attack is over. Failures are counted, and the loops go on. */
 export async function inLanes(
   { signal, count }: AttackContext,
   lanes: number,
@@ -59,7 +59,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** Waits until the attack is over, so that the attack's resources stay held. */
+/** Waits until the attack is over. The attack's resources stay held until then. */
 export function held({ signal }: AttackContext): Promise<void> {
   return new Promise((done) => (signal.aborted ? done() : signal.addEventListener('abort', () => done())));
 }
@@ -72,21 +72,24 @@ type HostileHello = {
   readonly token?: string;
 };
 
-/** Opens a bare link of the hostile user to the n-th relay. Rejects when the relay refuses the link. */
+/**
+ * Opens a link of the hostile user to the relay with number n, without the client library. Rejects if the relay refuses
+ * the link.
+ */
 export async function openLink(site: Site, n: number, hello: HostileHello = {}): Promise<WebSocket> {
   const { clientId, token = await freshToken(HOSTILE) } = hello;
   const instance = clientId !== undefined && { instanceId: `${clientId}-${n}` };
   return openBareLink(linkUrl(site, n), { ...hello, token, ...instance });
 }
 
-/** Sends a frame and resolves when it has left this process. */
+/** Sends a frame and resolves when the frame has left this process. */
 async function sendPaced(socket: WebSocket, text: string): Promise<void> {
   if (socket.readyState !== WebSocket.OPEN) throw new Error('closed');
   await new Promise<void>((done, failed) => socket.send(text, (error) => (error ? failed(error) : done())));
 }
 
 /**
- * Opens a link and sends `frames` over it, one after another. When the relay closes the link, opens a link of another
+ * Opens a link and sends `frames` over it, one after the other. If the relay closes the link, opens a link of another
  * client.
  */
 export async function flood(
@@ -119,8 +122,8 @@ export async function flood(
 // Sends HTTP requests for attacks.
 
 /**
- * A request of the hostile user. `token`: absent for one of the hostile user, null for none. `withinMs`: the request is
- * given up after this many milliseconds.
+ * A request of the hostile user. `token`: absent: a token of the hostile user; null: none. `withinMs`: the timeout of
+ * the request, in milliseconds.
  */
 export type Post = {
   readonly path: string;
@@ -129,17 +132,17 @@ export type Post = {
   readonly withinMs?: number;
 };
 
-/** How long the relay may take to answer, in milliseconds. */
+/** The timeout for an answer of the relay, in milliseconds. */
 const ANSWER_MS = 30_000;
 /**
- * The address of the hostile user's raw sockets. It differs from the honest user's, so that limits by address do not
- * affect the honest user.
+ * The address of the hostile user's raw sockets. It differs from that of the honest user, so that limits by address do
+ * not affect the honest user.
  */
 const HOSTILE_ADDRESS = '127.0.0.2';
-/** The address of the honest user and of the operator, from which their tokens must still be served. */
+/** The address of the honest user and of the operator. Tokens from this address must always be accepted. */
 export const SHARED_ADDRESS = '127.0.0.1';
 
-/** Sends a request of the hostile user and returns the status. Rejects without an answer. */
+/** Sends a request of the hostile user and returns the status. Rejects if there is no answer. */
 export async function post(site: Site, n: number, { path, body, token, withinMs }: Post): Promise<number> {
   const bearer = token === undefined ? await freshToken(HOSTILE) : token;
   const response = await fetch(relayUrl(site, n) + path, {
@@ -152,7 +155,7 @@ export async function post(site: Site, n: number, { path, body, token, withinMs 
   return response.status;
 }
 
-/** Opens a socket that sends `text` and never reads an answer. It stays open until the relay closes it. */
+/** Opens a socket that sends `text` and reads no answer. It stays open until the relay closes it. */
 export function openRaw(site: Site, n: number, text: string, from = HOSTILE_ADDRESS): Promise<Socket> {
   const { hostname, port } = new URL(relayUrl(site, n));
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
@@ -168,7 +171,7 @@ export function openRaw(site: Site, n: number, text: string, from = HOSTILE_ADDR
 
 const AGENTS = new Map<string, Agent>();
 
-/** Sends a request from an address of this machine, on connections that stay open. Returns the status and the answer. */
+/** Sends a request from an address of this machine over a kept-alive connection. Returns the status and the answer. */
 export function postFrom(
   from: string,
   site: Site,
@@ -187,13 +190,15 @@ export function postFrom(
   return promise;
 }
 
-/** The operations of one event stream, and the event streams, with which one user asks for all feeds of a node. */
+/**
+ * The numbers of operations per event stream, and of event streams, with which one user requests all feeds of a node.
+ */
 const OPERATIONS = 100;
 const STREAMS = 4;
 
 /**
- * Opens event streams to each relay and asks each stream for as many different feeds as it may carry. `document`: the
- * subscription of this name.
+ * Opens event streams to each relay, and requests as many different feeds over each stream as it may carry. `document`:
+ * returns the subscription of this name.
  */
 export async function takeFeeds(context: AttackContext, document: (name: string) => string): Promise<void> {
   for (const [n] of context.site.urls.entries())

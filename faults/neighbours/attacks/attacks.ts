@@ -1,4 +1,4 @@
-/** Joins the lists of attacks of a hostile user, and finds an attack by its name. */
+/** Joins the lists of attacks, and finds an attack by its name. */
 import { AGENT_ATTACKS } from './agents.ts';
 import type { Attack } from './attack.ts';
 import { COMPUTING } from './computing.ts';

@@ -1,8 +1,8 @@
-/** Lists the attacks that make a relay compute: expensive documents, filters, schemas and payloads. */
+/** Lists the attacks that cost a relay computing time: expensive documents, filters, schemas and payloads. */
 import { type Attack, flood, inLanes, post } from './attack.ts';
 import { LANES } from './holding.ts';
 
-/** A filter of 39 KB with unknown members. The cost of reporting them grows with their number. */
+/** A filter of 39 KB with unknown members. Reporting them costs more the more there are. */
 const wideFilter = JSON.stringify({
   query: 'query ($f: PendingRpcFilter) { pendingRpcCount(filter: $f) { count } }',
   variables: { f: Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`k${i}`, i])) },
@@ -14,7 +14,7 @@ const quadraticId = (n: number): string =>
     variables: { id: n % 2 === 0 ? `a@${'.'.repeat(64_000)}@` : '\u0301\u0327'.repeat(32_000) },
   });
 
-/** A document of 12 KB that is costly to parse and to validate. */
+/** A document of 12 KB that is expensive to parse and to validate. */
 const longDocument = JSON.stringify({
   query: `{ ${Array.from({ length: 300 }, (_, i) => `a${i}: users { nodes { id } }`).join(' ')} }`,
 });

@@ -1,4 +1,7 @@
-/** Lists the attacks that take all places of a kind: sockets, requests in progress, feeds, and whole guarantees. */
+/**
+ * Lists the attacks that use up a resource (sockets, requests in progress, feeds, whole guarantees), and those that
+ * fill the store.
+ */
 import type { Socket } from 'node:net';
 import { createLinkCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime } from '../../../src/clients/runtime/index.ts';
@@ -20,25 +23,31 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 /** The limit of open files of the relays whose sockets are attacked. */
 const DESCRIPTORS = 4_096;
-/** The sockets that the hostile user keeps open on each relay. */
+/** The number of sockets that the hostile user keeps open to each relay. */
 const SOCKETS = 4_000;
-/** The sockets without a token that one address keeps open. */
+/** The number of sockets without a token that one address keeps open. */
 const SOCKETS_WITHOUT_TOKEN = 300;
-/** An open socket sends something this often, in milliseconds. The relay closes one that is silent for ten seconds. */
+/**
+ * The interval at which an open socket sends something, in milliseconds. The relay closes a socket that is silent for
+ * ten seconds.
+ */
 const DRIP_MS = 5_000;
 const DRIP_PARTS = 50;
-/** How long the sockets may take to be open, in milliseconds. */
+/** The timeout for opening the sockets, in milliseconds. */
 const FILL_MS = 60_000;
-/** The lanes in which sockets are opened to one relay, and the pause of a lane after each socket, in milliseconds. */
+/**
+ * The number of parallel loops that open sockets to one relay, and the pause of a loop after each socket, in
+ * milliseconds.
+ */
 const LANES = 8;
 const LANE_MS = 5;
 const ACCOUNTS = 5;
 
-/** Text of the first part of a request of `/healthz`, whose socket stays open afterwards. */
+/** Returns the text of a request for `/healthz`. Its socket stays open afterwards. */
 const health = (token: string | null): string =>
   `GET /healthz HTTP/1.1\r\nHost: x\r\n${token === null ? '' : `Authorization: Bearer ${token}\r\n`}\r\n`;
 
-/** Text of a request whose body of 60,000 bytes is not sent yet. */
+/** Returns the head of a request whose body of 60,000 bytes is not sent yet. */
 const slow = (token: string): string =>
   `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\nAuthorization: Bearer ${token}\r\n\r\n{`;
 
@@ -46,13 +55,13 @@ type Crowd = {
   readonly sockets: number;
   readonly text: string;
   readonly from?: string;
-  /** The text that each open socket sends once every DRIP_MS, so that its silence does not end it. */
+  /** The text that each open socket sends once per DRIP_MS, so that it is not closed for its silence. */
   readonly drip?: string;
 };
 
 /**
- * Keeps `sockets` open on each relay, and opens another for each one that the relay closes. Resolves when each relay
- * has that many, or after FILL_MS, and goes on until the attack is over.
+ * Keeps `sockets` open to each relay, and replaces each socket that the relay closes. Resolves when each relay has this
+ * many sockets, or after FILL_MS, and continues until the attack is over.
  */
 async function crowd(context: AttackContext, of: Crowd): Promise<void> {
   const all = context.site.urls.map(() => new Set<Socket>());
@@ -61,7 +70,8 @@ async function crowd(context: AttackContext, of: Crowd): Promise<void> {
   });
   let part = 0;
   const drip = setInterval(() => {
-    // A part of the sockets at a time, so that their requests do not arrive together: the attack is their number.
+    // Only a part of the sockets sends at a time, so that the requests do not arrive together. The attack consists in
+    // the number of sockets.
     part = (part + 1) % DRIP_PARTS;
     const sockets = all.flatMap((open) => [...open]).filter((_, i) => i % DRIP_PARTS === part);
     for (const socket of sockets) if (of.drip !== undefined) socket.write(of.drip);
@@ -103,8 +113,8 @@ const advertised = (bytes: number): string =>
   });
 
 /**
- * Repeats an act that takes as many bytes as it is given, until the attack is over. After a refusal it takes half as
- * many, until it has also taken the smallest rest of the share.
+ * Repeats an operation that uses a given number of bytes, until the attack is over. After each refusal it halves the
+ * number, until the smallest remaining part of the share is used too.
  */
 async function takeAll(
   { signal }: AttackContext,
@@ -122,7 +132,8 @@ async function takeAll(
 }
 
 /**
- * Fills three shares in the name of one account. Resolves when each was refused, and goes on until the attack is over.
+ * Fills three shares with the account's data. Resolves when each share has refused more, and continues until the attack
+ * is over.
  */
 async function fillShares(context: AttackContext, account: string): Promise<void> {
   const { site, count } = context;
@@ -156,7 +167,7 @@ async function fillShares(context: AttackContext, account: string): Promise<void
 
 const accounts = (): readonly string[] => Array.from({ length: ACCOUNTS }, (_, i) => `${HOSTILE}-${i}`);
 
-/** The attacks that leave others no place. */
+/** The attacks that leave no room for other users. */
 export const CROWDING: readonly Attack[] = [
   {
     name: 'sockets-with-token',
@@ -195,7 +206,7 @@ export const CROWDING: readonly Attack[] = [
   {
     name: 'five-accounts',
     says: 'five accounts that each fill their shares of links, advertisements and queued params',
-    // Four guarantees fill the total, as they do for the shares in bytes.
+    // Four guarantees fill the total, as for the shares that count bytes.
     env: { CALLBOARD_LINKS_SHARE: '500', CALLBOARD_LINKS_MAX: '2000' },
     async prepare(context) {
       await Promise.all(accounts().map((account) => fillShares(context, account)));
@@ -204,9 +215,9 @@ export const CROWDING: readonly Attack[] = [
   },
 ];
 
-// Lists the attacks that fill the store: history, commands, records of ended commands, sites and large payloads.
+// The attacks that fill the store: history, commands, records of ended commands, sites and large payloads.
 
-/** Makes calls of the hostile user to the hostile user's own client, with results of `bytes`. */
+/** Makes calls of the hostile user to its own client, with results of `bytes`. */
 async function calls(context: AttackContext, lanes: number, bytes: number, restMs: number): Promise<void> {
   const { site, count } = context;
   const result = 'r'.repeat(bytes);
@@ -230,7 +241,7 @@ async function calls(context: AttackContext, lanes: number, bytes: number, restM
   });
 }
 
-/** The attacks whose data the relay keeps after the attack, so that other users' data might be evicted. */
+/** The attacks whose data the relay keeps after the attack, so that the data of other users might be evicted. */
 export const STORING: readonly Attack[] = [
   {
     name: 'large-results',

@@ -1,10 +1,10 @@
-/** Lists the attacks that read much of what the hostile user has stored: nested lists, counts and filtered scans. */
+/** Lists the attacks that read much of the hostile user's stored data: nested lists, counts and filtered scans. */
 import { type DataOwner, reportPlaces, storeCalls, storeStreams } from '../../lib/stored-data.ts';
 import { freshToken, HOSTILE } from '../site.ts';
 import { type Attack, type AttackContext, inLanes, pause, post } from './attack.ts';
 
 const CLIENTS = 10;
-/** After this many milliseconds a reader gives up its request and sends the next. */
+/** How long a reader waits before it abandons its request and sends the next one, in milliseconds. */
 const GIVEN_UP_MS = 200;
 const STREAMS = 10;
 const ROWS_OF_STREAM = 10_000;
@@ -26,7 +26,7 @@ const ownerOf = ({ site, count }: AttackContext): DataOwner => ({
   count,
 });
 
-/** Connects clients that each report as many windows and contexts as a client may. */
+/** Connects clients that each report the maximum number of windows and contexts. */
 async function storePlaces(attack: AttackContext): Promise<void> {
   await reportPlaces(ownerOf(attack), CLIENTS);
 }
@@ -39,20 +39,20 @@ async function storeRows(attack: AttackContext): Promise<void> {
 
 type Reads = { readonly lanes: number; readonly documents: readonly string[]; readonly withinMs?: number };
 
-/** Sends these documents in this many lanes, one after the other, until the attack is over. */
+/** Sends these documents in this many parallel loops, until the attack is over. */
 function read(attack: AttackContext, { lanes, documents, withinMs }: Reads): Promise<void> {
   return inLanes(attack, lanes, async (n) => {
     const body = JSON.stringify({ query: documents[n % documents.length] });
     const sent = post(attack.site, n, { path: '/graphql', body, ...(withinMs !== undefined && { withinMs }) });
     const status = await sent.catch(() => null);
-    // GraphQL answers many refusals with 200, so these counts include them.
+    // These counts include refusals, because GraphQL answers many refusals with 200.
     attack.count(status === null ? 'reads given up' : status < 400 ? 'reads' : `reads refused with ${status}`);
-    // A refusal comes at once. Without a pause the lanes would measure the cost of refusals alone.
+    // A refusal comes at once, so without a pause the loops would only measure the cost of refusals.
     if (status !== null && status >= 400) await pause(20);
   });
 }
 
-/** The attacks by reads whose cost grows with what their user has stored. */
+/** The attacks by reads whose cost grows with the stored data of their user. */
 export const READING: readonly Attack[] = [
   {
     name: 'nested-reads',

@@ -1,23 +1,26 @@
-/** Lists the attacks with what stops calls and tokens: pauses, revocations, and the enrolment of devices. */
+/** Lists the attacks with pauses, revocations and enrolments of devices. */
 import { generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
 import { createLinkCaller } from '../../../src/clients/caller/index.ts';
 import { createRuntime } from '../../../src/clients/runtime/index.ts';
 import { freshToken, HOSTILE, linkUrl, relayUrl } from '../site.ts';
 import { type Attack, type AttackContext, flood, inLanes, pause, post, postFrom, takeFeeds } from './attack.ts';
 
-/** The commands that wait for clients which never connect, and those clients. */
+/** The number of commands that wait for clients that never connect, and the number of these clients. */
 const PARKED = 4_000;
 const ABSENT = 20;
-/** The most pauses of one user. */
+/** The maximum number of pauses of one user. */
 const PAUSES = 20;
-/** The devices that the hostile user enrols, and the addresses and keys from which devices ask. */
+/**
+ * The number of devices that the hostile user enrols, and the number of addresses and keys from which devices send
+ * requests.
+ */
 const DEVICES = 1_000;
 const ADDRESSES = 200;
 const KEYS = 200;
-/** A pattern of 256 characters with as many parts as it can have. */
+/** A pattern of 256 characters with the maximum number of parts. */
 const PATTERN = `${'*a'.repeat(126)}*z`;
 
-/** Fills the queues of the hostile user: `PARKED` commands at most. */
+/** Fills the queues of the hostile user, with at most `PARKED` commands. */
 async function park({ site, count }: AttackContext): Promise<void> {
   const params = { wait_for: 'admitted', connect_within_ms: 300_000 };
   let n = 0;
@@ -31,7 +34,7 @@ async function park({ site, count }: AttackContext): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, lane));
 }
 
-/** Pauses calls of the hostile user, and returns the id of the pause; null if it was refused. */
+/** Pauses calls of the hostile user. Returns the id of the pause; null if it was refused. */
 async function stop({ site, count }: AttackContext, n: number, cover: object): Promise<string | null> {
   const body = JSON.stringify({ reason: 'an attack', queued: 'cancel', running: 'cancel', ...cover });
   const { status, answer } = await postFrom('127.0.0.2', site, n, {
@@ -50,7 +53,7 @@ async function resume({ site, count }: AttackContext, n: number, pauseId: string
   count(response.ok ? 'resumed' : 'not resumed');
 }
 
-/** Asks again and again what pauses there are, and what one would touch. */
+/** Repeatedly asks which pauses exist, and what a pause would affect. */
 function look(context: AttackContext): Promise<void> {
   const fields = Array.from(
     { length: 10 },
@@ -96,7 +99,7 @@ function newKeys(count: number): readonly DeviceKey[] {
   });
 }
 
-/** Signs what a device sends. `isBroken`: it is well-formed, and its signature is wrong. */
+/** Signs a device's request. `isBroken`: whether the signature is wrong in an otherwise well-formed proof. */
 function proofOf({ jwk, privateKey }: DeviceKey, purpose: 'enrol' | 'token', isBroken = false): string {
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   const claims = { aud: `callboard:${purpose}`, iat: Math.floor(Date.now() / 1000), jti: randomUUID() };
@@ -111,7 +114,7 @@ function proofOf({ jwk, privateKey }: DeviceKey, purpose: 'enrol' | 'token', isB
 const enrolment = (key: DeviceKey): string =>
   JSON.stringify({ name: 'device', client_type: 'browser', proof: proofOf(key, 'enrol') });
 
-/** Enrols a device and decides about it, as the hostile user. */
+/** Enrols a device, and confirms or denies it as the hostile user. */
 async function enrol({ site, count }: AttackContext, key: DeviceKey, decision: 'confirm' | 'deny'): Promise<void> {
   const token = await freshToken(HOSTILE);
   const begun = await postFrom('127.0.0.2', site, 0, { path: '/enrolments', body: enrolment(key), token });
@@ -122,7 +125,7 @@ async function enrol({ site, count }: AttackContext, key: DeviceKey, decision: '
   count(`${decision}: ${status}`);
 }
 
-/** Asks again and again for as many devices as one answer may have. */
+/** Repeatedly asks for the maximum number of devices in one answer. */
 function listDevices(context: AttackContext): Promise<void> {
   const fields = Array.from({ length: 9 }, (_, i) => `a${i}:devices(first:1000){nodes{revoked}}`);
   const body = JSON.stringify({ query: `{${fields.join(' ')}}` });
@@ -213,5 +216,5 @@ const ACTS: readonly Attack[] = [
   },
 ];
 
-/** The store over Redis without owners has none of them, and refuses each act. */
+/** The store of Redis scripts supports none of these features and refuses every operation. */
 export const STOPPING: readonly Attack[] = ACTS.map((attack) => ({ ...attack, notIn: ['shared'] }));

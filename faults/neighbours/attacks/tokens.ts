@@ -2,7 +2,7 @@
 import { freshToken } from '../site.ts';
 import { type Attack, inLanes, openLink, pause, post } from './attack.ts';
 
-/** The attacks that could make the relay confuse other users with the attacker. */
+/** The attacks that could make the relay take the attacker for another user. */
 export const TOKENS: readonly Attack[] = [
   {
     name: 'bad-tokens',

@@ -1,4 +1,4 @@
-/** Kills the relay that has a role for a call in progress, if wanted in the middle of what an owner does. */
+/** Kills the relay that has a certain role in a call in progress, if requested in the middle of an owner's work. */
 import { ROLES, type Role } from '../log/events.ts';
 import type { FaultLog } from '../log/log.ts';
 import type { Fault } from '../plan/plan.ts';
@@ -8,15 +8,18 @@ import { given, until } from './act.ts';
 import type { CallInProgress, Moment, OwnerWatch } from '../processes/owner-watch.ts';
 import { restart } from './relay-acts.ts';
 
-/** How long a kill waits for its moment, in milliseconds. */
+/** The maximum time that a kill waits for its moment, in milliseconds. */
 const MOMENT_MS = 20_000;
-/** How long a kill without a moment waits for a call in progress, in milliseconds, and how often it looks. */
+/**
+ * The maximum time that a kill without a moment waits for a call in progress, and the interval at which it checks, in
+ * milliseconds.
+ */
 const CALL_MS = 5_000;
 const CALL_LOOK_MS = 5;
-/** How often it is read which relay has the link of each client, and how long that may take, in milliseconds. */
+/** The interval at which the relays of the clients' links are read, and the timeout of such a read, in milliseconds. */
 const LINKS_MS = 250;
 const LINKS_READ_MS = 3_000;
-/** The steps of a handover in which the kills of a run hit, in turn. */
+/** The steps of a handover at which the kills of a run hit, in turn. */
 const STEPS = ['follow', 'ready', 'yours'] as const;
 
 /** Kills a relay. Resolves right after the kill, with a promise that resolves when the relay runs again. */
@@ -63,7 +66,10 @@ type Wanted = {
   readonly links: ClientLinks;
 };
 
-/** Returns the relays that have the role for a call in progress. `foreign`: the relay has no other role for it. */
+/**
+ * Returns the relays that have the role in a call in progress. `foreign`: whether the relay has no other role in the
+ * call.
+ */
 function victimsOf(calls: Iterable<CallInProgress>, { role, moment, watch, links }: Wanted): readonly Victim[] {
   if (role === 'owner' && moment) return [{ node: moment.by, foreign: true }];
   return [...calls].flatMap(({ user, client, relay }) => {
@@ -74,17 +80,17 @@ function victimsOf(calls: Iterable<CallInProgress>, { role, moment, watch, links
   });
 }
 
-/** Knows which relay has the link of each client. */
+/** Knows to which relay each client has its link. */
 type ClientLinks = AsyncDisposable & { of(user: string, client: string): string | null };
 
-/** Reads again and again which relay has the link of each client, until it is disposed. */
+/** Repeatedly reads to which relay each client has its link, until it is disposed. */
 async function followLinks(world: World): Promise<ClientLinks> {
   let nodes = new Map<string, string>();
   const read = async (): Promise<void> => {
     const relay = world.relays.find(({ proc }) => proc.alive);
     if (relay) nodes = await linksAt(relay);
   };
-  // A relay that is killed meanwhile does not answer.
+  // Ignored, because a relay that was killed during the read does not answer.
   await read().catch(() => {});
   const timer = setInterval(() => void read().catch(() => {}), LINKS_MS);
   return {

@@ -1,4 +1,4 @@
-/** Carries out a schedule of faults, one after the other, and heals each one. */
+/** Carries out a schedule of faults, one after the other, and heals each fault. */
 import { seeded } from '../../lib/random.ts';
 import type { FaultLog } from '../log/log.ts';
 import type { Fault, FaultKind } from '../plan/plan.ts';
@@ -11,13 +11,13 @@ import { ACTS_OF_REDIS, ACTS_OF_SPILL } from './storage-acts.ts';
 import { ACTS_OF_RELAYS } from './relay-acts.ts';
 import { ACTS_OF_TOPOLOGY } from './topology-acts.ts';
 
-// Carries out the faults of clients and of their connections.
+// The faults of clients and of their connections.
 
-/** The time within which the clients must connect again, in milliseconds. A slow machine takes long. */
+/** The time within which the clients must reconnect, in milliseconds. It is long for slow machines. */
 const BACK_MS = 10_000;
-/** How long clients are away before a pause, in milliseconds: commands wait for them. */
+/** How long clients are disconnected before a pause, in milliseconds. Commands wait for them in this time. */
 const AWAY_MS = 300;
-/** The time for which a relay may believe in a connection that a client has left, in milliseconds. */
+/** How long a relay may treat a connection as open that its client has given up, in milliseconds. */
 const BELIEVED_MS = 1_000;
 
 const ACTS_OF_LINKS = {
@@ -88,8 +88,8 @@ function processOf({ clients }: World, { target }: Fault): ClientProcess {
   return given(clients[target % clients.length]);
 }
 
-// Finds the function that carries out each kind of fault. Faults of connections and of clients are in this file;
-// those of relays, Redis and payload files are in files of their own.
+// The function that carries out each kind of fault. This file contains faults of connections and clients; faults of
+// relays, Redis and payload files are in other files.
 
 export const ACTS: Readonly<Record<FaultKind, Act>> = {
   ...ACTS_OF_RELAYS,
@@ -141,7 +141,7 @@ function redisProxyOf({ redisProxies }: World, { target }: Fault): Proxy {
   return given(redisProxies[target % redisProxies.length]);
 }
 
-/** The time within which another relay must run before a kill that follows soon after one, in milliseconds. */
+/** The time within which another relay must be running before a kill that soon follows another one, in milliseconds. */
 const HEALED_MS = 60_000;
 
 function running({ relays }: World): number {
@@ -152,7 +152,7 @@ type Nemesis = {
   /** Carries out the schedule until it ends or is stopped. Resolves when the last started fault is healed. */
   run(): Promise<void>;
   stop(): void;
-  /** The number of faults that were carried out. */
+  /** The number of faults carried out so far. */
   readonly done: number;
 };
 
@@ -177,7 +177,8 @@ export function createNemesis(world: World, log: FaultLog, schedule: readonly Fa
       const from = performance.now();
       const healing: Promise<void>[] = [];
       for (const fault of schedule) {
-        // The kill before causes the takeover, and its relay's return the handovers.
+        // A kill causes a takeover, and the return of the killed relay causes handovers. A kill that aims at one of
+        // these must wait for it.
         const isNext = fault.work === 'takeover' || fault.work === 'handover';
         if (isNext) await until(async () => running(world) > 1, HEALED_MS, 20);
         else {
@@ -206,12 +207,12 @@ async function suffer(world: World, log: FaultLog, fault: Fault): Promise<void> 
   log.write({ event: 'heal', id });
 }
 
-/** The faults of the connections from one relay to Redis. */
+/** The faults of the connections between one relay and Redis. */
 const OF_CONNECTIONS: ReadonlySet<string> = new Set([
   ...['hole', 'half-open', 'reset', 'drop-reply', 'slow', 'slices', 'redis-flap'],
 ]);
 
-/** Returns the name of the fault's target, as the logs of the other processes write it. */
+/** Returns the name of the fault's target, as it appears in the logs of the other processes. */
 function nameOf({ relays }: World, { kind, target }: Fault): string {
   const isOfRelay = kind.startsWith('relay-') || kind === 'relays-full' || OF_CONNECTIONS.has(kind);
   return isOfRelay ? (relays[target % relays.length]?.name ?? '') : String(target);

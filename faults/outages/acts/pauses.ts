@@ -1,4 +1,4 @@
-/** Pauses calls at the relays of a run and resumes them again and again, as an administrator over REST. */
+/** Repeatedly pauses and resumes calls at the relays of a run, as an administrator over REST. */
 import { isRecord } from '../../../src/core/json.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
 import type { Cover } from '../log/events.ts';
@@ -7,14 +7,17 @@ import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 import type { World } from '../world.ts';
 import { given, sleep, until } from './act.ts';
 
-/** How long a relay may take to answer, in milliseconds: one that is stopped answers when it goes on. */
+/**
+ * The timeout for an answer of a relay, in milliseconds. It is long, because a stopped relay answers only when it
+ * continues.
+ */
 const ANSWER_MS = 60_000;
-/** How long a pause may take to end, in milliseconds, while relays are killed. */
+/** The timeout for ending a pause while relays are killed, in milliseconds. */
 const END_MS = 60_000;
-/** How often it is tried to end a pause, in milliseconds. */
+/** The interval between attempts to end a pause, in milliseconds. */
 const AGAIN_MS = 100;
 
-/** Asks a relay as an administrator. Rejects unless it agrees. */
+/** Sends a relay a request as an administrator. Rejects unless the answer is successful. */
 export async function askAdmin(
   { url }: Pick<Relay, 'url'>,
   method: 'GET' | 'POST' | 'DELETE',
@@ -37,7 +40,7 @@ export function textsIn(list: unknown): readonly string[] {
   return Array.isArray(list) ? list.map(String) : [];
 }
 
-/** Returns a relay that runs, as far as this program knows. */
+/** Returns a relay that is running, as far as this program knows. */
 export function aliveOf({ relays }: Pick<World, 'relays'>, random: () => number): Relay {
   return pick(
     random,
@@ -45,7 +48,7 @@ export function aliveOf({ relays }: Pick<World, 'relays'>, random: () => number)
   );
 }
 
-/** Returns which calls to pause: those of a user, a client or an action, or all. */
+/** Draws which calls to pause: those of a user, a client or an action, or all calls. */
 export function drawCover(random: () => number, { who }: Pick<World, 'who'>): Cover {
   const { user, client } = pick(random, who);
   const covers: readonly Cover[] = [
@@ -58,7 +61,9 @@ export function drawCover(random: () => number, { who }: Pick<World, 'who'>): Co
   return pick(random, covers);
 }
 
-/** Pauses calls at a relay. `name`: the reason, which no other pause of the run has. Rejects if the answer is lost. */
+/**
+ * Pauses calls at a relay. `name`: the reason of the pause, which is unique in the run. Rejects if the answer is lost.
+ */
 export async function pauseCalls(
   relay: Relay,
   { name, cover }: { readonly name: string; readonly cover: Cover },
@@ -71,7 +76,10 @@ export async function pauseCalls(
   log.write({ event: 'pause-answered', name, pauseId, partial: receipt['partial'] === true, silent });
 }
 
-/** Ends a pause by its name: until relays that all answer list none. Throws if it does not end. */
+/**
+ * Ends a pause by its name. It repeats this until all relays have answered with lists that do not contain the pause,
+ * and throws if that does not happen in time.
+ */
 export async function resumeCalls(world: World, name: string, log: FaultLog): Promise<void> {
   log.write({ event: 'resume-asked', name });
   const isOver = await until(() => endOnce(given(world.relays.find(({ proc }) => proc.alive)), name), END_MS, AGAIN_MS);
@@ -79,7 +87,7 @@ export async function resumeCalls(world: World, name: string, log: FaultLog): Pr
   log.write({ event: 'resumed', name });
 }
 
-/** Ends a pause if it is listed. Resolves with whether it is certain that there is none. */
+/** Ends a pause if it is listed. Resolves with whether the pause certainly no longer exists. */
 async function endOnce(relay: Relay, name: string): Promise<boolean> {
   const page = await askAdmin(relay, 'GET', '/pauses?limit=1000');
   const items: readonly unknown[] = Array.isArray(page['items']) ? page['items'] : [];
@@ -89,17 +97,26 @@ async function endOnce(relay: Relay, name: string): Promise<boolean> {
   return found.length === 0 && isRecord(completeness) && completeness['complete'] === true;
 }
 
-/** How many people pause at once, how long they wait before the next pause, and how long it holds, in milliseconds. */
+/**
+ * The number of people who pause calls at the same time, how long they wait before the next pause, and how long a pause
+ * lasts, in milliseconds.
+ */
 const PEOPLE = 3;
 const IDLE_MS = [500, 3_000] as const;
 const HOLD_MS = [100, 800] as const;
-/** How often people look whether a relay is stopped, and how long after that they pause, in milliseconds. */
+/**
+ * The interval at which people check whether a relay is stopped, and how long after that they pause calls, in
+ * milliseconds.
+ */
 const LOOK_MS = 50;
 const STOPPED_MS = 150;
 
 type People = { readonly log: FaultLog; readonly seed: number; readonly isOver: () => boolean };
 
-/** Pauses and resumes calls again and again, and soon after a relay was stopped. Resolves once it is over and nothing is paused. */
+/**
+ * Repeatedly pauses and resumes calls, in particular soon after a relay was stopped. Resolves when the run is over and
+ * nothing is paused.
+ */
 export async function pauseAgainAndAgain(world: World, { log, seed, isOver }: People): Promise<void> {
   const ending: Promise<void>[] = [];
   const one = async (person: number): Promise<void> => {
@@ -111,14 +128,15 @@ export async function pauseAgainAndAgain(world: World, { log, seed, isOver }: Pe
         between(random, ...IDLE_MS),
         LOOK_MS,
       );
-      // Another owner may have this user: then only the relay that is stopped does not answer.
+      // For this, the pause must cover only one user. The user may have another owner; then only the stopped relay does
+      // not answer.
       const cover = isStopped ? { user_id: pick(random, world.who).user } : drawCover(random, world);
       if (isStopped) await sleep(STOPPED_MS);
       const holdMs = between(random, ...HOLD_MS);
-      // An answer that is lost with its relay promises nothing.
+      // Ignored: an answer that is lost with its relay promises nothing.
       await pauseCalls(aliveOf(world, random), { name, cover }, log).catch(() => {});
       await sleep(holdMs);
-      // While an owner is gone it takes long until it is certain that nothing is paused any more.
+      // Not awaited here. While an owner is gone, it takes long until it is certain that the pause has ended.
       const over = resumeCalls(world, name, log);
       over.catch(() => {});
       ending.push(over);

@@ -8,26 +8,26 @@ import type { World } from '../world.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
 import { drawCover, pauseCalls, resumeCalls } from './pauses.ts';
 
-/** The number of attempts to start a relay again. */
+/** The maximum number of attempts to start a relay again. */
 const RESTARTS = 5;
 /** The time between two attempts to start a relay, in milliseconds. */
 const RETRY_MS = 2_000;
 /**
- * The time within which a second process takes over the node of a paused relay, in milliseconds. It is a lease, plus
- * the time that a loaded machine needs to start a process.
+ * The timeout for a second process to take over the node of a paused relay, in milliseconds. It is a lease plus the
+ * time in which a loaded machine starts a process.
  */
 const TAKEN_OVER_MS = 30_000;
-/** The time for which the second process with the same node id runs, in milliseconds. */
+/** How long the second process with the same node id runs, in milliseconds. */
 const TWIN_RUNS_MS = 3_000;
-/** The time in which a relay closes, with its last snapshot, in milliseconds. */
+/** How long a relay takes to close, including its last snapshot, in milliseconds. */
 const CLOSES_MS = 1_500;
-/** How long such a pause holds, in milliseconds. */
+/** How long the pause of calls around a kill lasts, in milliseconds. */
 const PAUSE_HOLDS_MS = 500;
-/** How far a pause is asked for ahead of a kill, or after it, at most, in milliseconds. */
+/** The maximum time between the request for a pause and a kill, in either order, in milliseconds. */
 const PAUSE_AHEAD_MS = 30;
-/** By how much a clock of the day is wrong at most, in milliseconds. */
+/** The maximum error of a relay's wall clock, in milliseconds. */
 const CLOCK_STEP_MS = 60_000;
-/** The time that a relay may take to be ready again, in milliseconds. */
+/** The timeout for a relay to be ready again, in milliseconds. */
 const READY_MS = 30_000;
 
 export const ACTS_OF_RELAYS = {
@@ -42,7 +42,7 @@ export const ACTS_OF_RELAYS = {
     const name = `pause of kill ${fault.id}`;
     const cover = drawCover(random, world);
     const aheadMs = between(random, -PAUSE_AHEAD_MS, PAUSE_AHEAD_MS);
-    // The one that is asked may be the one that is killed: then the answer is lost.
+    // The relay that gets the request may be the one that is killed. Then the answer is lost.
     const at = pick(random, world.relays);
     const pausing = sleep(-aheadMs).then(() => pauseCalls(at, { name, cover }, log));
     const killing = sleep(aheadMs).then(() => relay.proc.kill());
@@ -124,7 +124,7 @@ export const ACTS_OF_RELAYS = {
       if (reached) redis.breakAt(null);
       return reached;
     });
-    // A start that the break ended is repeated.
+    // Repeated if the broken connection ended the start.
     await restart(relay);
     redis.breakAt(null);
   },
@@ -169,8 +169,8 @@ async function isReady({ url }: Relay): Promise<boolean> {
 }
 
 /**
- * Tries repeatedly to start the relay again. The lease of the previous boot may still be valid, and a second process of
- * a node is refused until the lease ends.
+ * Tries repeatedly to start the relay again. The lease of the previous boot may still be valid, and the relays refuse a
+ * second process of the node until that lease has ended.
  */
 export async function restart(relay: Relay): Promise<void> {
   for (let turn = 1; ; turn++) {

@@ -1,4 +1,4 @@
-/** Revokes tokens again and again while they are used, as an administrator over REST. */
+/** Repeatedly revokes tokens while they are in use, as an administrator over REST. */
 import { decodeJwt } from 'jose';
 import { signToken } from '../../../src/http/tokens.ts';
 import { pick, seeded } from '../../lib/random.ts';
@@ -9,7 +9,7 @@ import type { World } from '../world.ts';
 import { sleep } from './act.ts';
 import { aliveOf, askAdmin, textsIn } from './pauses.ts';
 
-/** How long the tokens are valid, in seconds: longer than any run. */
+/** How long the tokens are valid, in seconds. It is longer than any run. */
 const TOKEN_SECONDS = 86_400;
 /** The time between two revocations, in milliseconds. */
 const IDLE_MS = 500;
@@ -21,7 +21,10 @@ type Revoking = {
   readonly isOver: () => boolean;
 };
 
-/** Revokes a token after the other: each is tried at each relay, over links that are open before, and over HTTP. */
+/**
+ * Revokes one token after the other. Each token is tried at each relay, over links that were opened before the
+ * revocation, and over HTTP.
+ */
 export async function revokeAgainAndAgain(world: World, { driver, log, seed, isOver }: Revoking): Promise<void> {
   const random = seeded(seed);
   const revoked: TriedToken[] = [];
@@ -30,7 +33,7 @@ export async function revokeAgainAndAgain(world: World, { driver, log, seed, isO
     await using holder = driver.hold(token);
     await tryAll(world, holder, ['http', 'link']);
     const [receipt] = await Promise.all([
-      // An answer that is lost with its relay promises nothing.
+      // Ignored: an answer that is lost with its relay promises nothing.
       askAdmin(aliveOf(world, random), 'POST', '/revocations', { token_id: token.id, reason: 'stolen' }).catch(
         () => null,
       ),
@@ -42,7 +45,7 @@ export async function revokeAgainAndAgain(world: World, { driver, log, seed, isO
       revoked.push(token);
       await tryAll(world, holder, ['http', 'link']);
     }
-    // A relay that started since must not accept what was revoked before.
+    // A relay that has started since must not accept a token that was revoked before.
     await using earlier = driver.hold(pick(random, [token, ...revoked]));
     if (revoked.length > 0) await tryAll(world, earlier, ['http']);
     await sleep(IDLE_MS);

@@ -1,4 +1,6 @@
-/** Carries out the faults of Redis: kills, power cuts, pauses, failovers and the like. */
+/**
+ * Carries out the faults of the store: kills, power cuts, pauses and failovers of Redis, and damaged or full folders.
+ */
 import {
   readdirSync,
   readFileSync,
@@ -19,18 +21,18 @@ import { NOT_MOUNTED, type SmallDisk } from '../processes/small-disk.ts';
 import type { World } from '../world.ts';
 import { type Act, given, sleep, until } from './act.ts';
 
-/** The time during which Redis accepts writes that are then lost, in milliseconds. */
+/** How long Redis accepts writes that are then lost, in milliseconds. */
 const LOST_WRITES_MS = 1_000;
-/** The time that a new replica may take to copy all data of its master, in milliseconds. */
+/** The timeout for a new replica to copy all data of its master, in milliseconds. */
 const REPLICA_FOLLOWS_MS = 60_000;
 
 /** The purposes of a relay's connections to Redis. */
 const PURPOSES = ['commands', 'mailbox', 'bus'] as const;
-/** The commands by which connections subscribe. The second one is that of relays that own partitions, in a cluster. */
+/** The commands with which connections subscribe. Relays that own partitions use the second one in a cluster. */
 const SUBSCRIBE = ['SUBSCRIBE', 'SSUBSCRIBE'] as const;
-/** How often the next connection of a purpose breaks. */
+/** How often the next connection of each purpose breaks. */
 const BREAKS = 2;
-/** The time within which a connection must be made again and reach the command at which it breaks, in milliseconds. */
+/** The timeout for a connection to be made again and to reach the command at which it breaks, in milliseconds. */
 const REACHED_MS = 3_000;
 /** The time between two breaks of `redis-flap` and two kills of `redis-kills`, in milliseconds. */
 const FLAP_MS = 200;
@@ -48,7 +50,7 @@ export const ACTS_OF_REDIS = {
         return reached;
       });
       redis.reset();
-      // A connection may send fewer commands than this.
+      // Not awaited without a limit, because a connection may send fewer commands than this.
       await until(async () => left === 0, REACHED_MS, 20);
       redis.breakAt(null);
     }
@@ -84,8 +86,8 @@ export const ACTS_OF_REDIS = {
     const end = endOfLog(redis.folder);
     await sleep(LOST_WRITES_MS);
     await redis.kill();
-    // Cuts the log as a power cut does: the writes of the last second never reached the disk, although they were
-    // confirmed.
+    // Cuts the end of the log off, as in a power cut: the writes of the last second never reached the disk, although
+    // they were confirmed.
     truncateSync(end.path, end.bytes);
     await redis.restart();
   },
@@ -102,7 +104,8 @@ export const ACTS_OF_REDIS = {
     await master.kill();
     await sentinel.movedFrom(from);
     await master.restart();
-    // A failover needs a replica. On a busy machine the sentinel may meanwhile have made the old master the master again.
+    // A failover needs a replica. On a busy machine, the sentinel may have made the old master the master again in the
+    // meantime.
     if (await until(async () => (await Promise.all(sentinel.servers.map(follows))).includes(true), REPLICA_FOLLOWS_MS))
       return;
     const states = await Promise.all(sentinel.servers.map(replicationOf));
@@ -132,10 +135,10 @@ async function replicationOf({ url }: RedisServer): Promise<string> {
   }
 }
 
-// Carries out the faults of the folder of large payloads: files that are removed, damaged or replaced by symbolic
-// links, and a folder that cannot be written. Also fills the disk of a data directory.
+// The faults of the folder of large payloads (files that are removed, damaged or replaced by symbolic links, and a
+// folder that cannot be written), and of a data directory whose disk is full.
 
-/** The number of files that a fault of single files affects. */
+/** The number of files that are affected by a fault of single files. */
 const FILES = 20;
 
 export const ACTS_OF_SPILL = {
@@ -152,8 +155,8 @@ export const ACTS_OF_SPILL = {
     }
   },
   /**
-   * Replaces payload files by links. A relay that follows such a link reads a file outside the folder. The file has the
-   * expected size and the data of another user.
+   * Replaces payload files by links. A relay that follows such a link reads a file outside the folder, which has the
+   * expected size but the data of another user.
    */
   async 'spill-link'(world, { id }) {
     for (const path of someOf(world, id)) {

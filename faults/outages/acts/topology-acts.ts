@@ -1,16 +1,21 @@
-/** Carries out the faults by which other servers have the data of relays: failovers, and slots of a cluster that move. */
+/**
+ * Carries out the faults in which the relays' data move to other servers: failovers, and slots of a cluster that move.
+ */
 import { Redis } from 'ioredis';
 import { pick, seeded } from '../../lib/random.ts';
 import { OWNED_KINDS } from '../../../src/backends/owned/keys.ts';
 import { type Act, given } from './act.ts';
 import { restart } from './relay-acts.ts';
 
-/** How long a handover may take to begin by itself, and after the restart of a relay, in milliseconds. */
+/** The timeouts for a handover to begin by itself, and after the restart of a relay, in milliseconds. */
 const MOVES_MS = 3_000;
 const MOVES_AGAIN_MS = 30_000;
-/** How long a handover may take from its first note to its last one, in milliseconds: WAIT takes half a second of it. */
+/**
+ * The timeout for a handover from its first note to its last one, in milliseconds. The command WAIT takes half a second
+ * of it.
+ */
 const GIVEN_MS = 5_000;
-/** The kind of the keys that say who owns a partition. */
+/** The kind of the keys that name the owner of a partition. */
 const FENCE = 'fence' satisfies keyof typeof OWNED_KINDS;
 
 export const ACTS_OF_TOPOLOGY = {
@@ -34,7 +39,7 @@ export const ACTS_OF_TOPOLOGY = {
       moment = begun;
     }
     if (!moment) return 'no partition moved';
-    // From here on the replica gets nothing: the fence that moves is in the master alone.
+    // From here on, the replica receives nothing, so the moved fence is only in the master.
     pair.hold();
     const isGiven = (await watch.next(({ step }) => step === 'yours', GIVEN_MS)) !== null;
     for (const proxy of world.redisProxies) {

@@ -1,27 +1,32 @@
-/** Judges a run whose kills are aimed: what they hit, how many calls were foreign, and what ended unknown. */
+/**
+ * Judges a run with aimed kills: what the kills hit, how many calls involved a foreign relay, and how many commands
+ * ended with an unknown outcome.
+ */
 import { ROLES, WORKS } from '../log/events.ts';
 import { type Case, type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Finding, type Judged } from './finding.ts';
 import { setsOf } from './sets.ts';
 
-/** The least share of kills that must hit a relay with a role: the others found no call in progress. */
+/**
+ * The minimum fraction of kills that must hit a relay with a role in a call. The other kills found no call in progress.
+ */
 const HIT_SHARE = 0.9;
-/** The least share of these that must hit each role. A third of all kills aims at each. */
+/** The minimum fraction of these kills that must hit each role. A third of all kills aims at each role. */
 const ROLE_SHARE = 0.3;
-/** The least share of kills that must hit an owner at work. */
+/** The minimum fraction of kills that must hit an owner during its work. */
 const WORK_SHARE = 0.5;
-/** The number of kills from which on each kind of work must have been hit. */
+/** The number of kills from which each kind of work must have been hit. */
 const ALL_WORKS_FROM = 10;
-/** The least share of calls to a relay that does not own the user. */
+/** The minimum fraction of calls that arrive at a relay which does not own the user. */
 const FOREIGN_SHARE = 0.2;
 /**
- * The most commands that may end unknown: a share of all, or with more kills for each command, so many for each kill. Both
- * are the same with a kill for each thousand commands.
+ * The maximum number of commands with an unknown outcome: a fraction of all commands, or a number for each kill,
+ * whichever is more. With one kill per thousand commands, both are equal.
  */
 const UNKNOWN_SHARE = 0.0005;
 const UNKNOWN_OF_KILL = 0.5;
 
-/** How many kills hit something. `text`: what. */
+/** The number of kills that hit something. `text`: a description of it. */
 type Count = { readonly text: string; readonly count: number };
 
 export function judgeAimed(evidence: Evidence): Judged {
@@ -83,8 +88,8 @@ function tooMany(evidence: Evidence, unknown: readonly Case[], kills: number): r
 }
 
 /**
- * Returns whether the command had been marked for its link and had not reached its client when a relay was killed. It
- * may not be written again then.
+ * Returns whether a relay was killed after the command was marked for its link and before it reached its client. Such a
+ * command must not be written again.
  */
 function wasBeingWritten(evidence: Evidence, one: Case): boolean {
   const from = one.waits[0]?.attempt.at ?? Infinity;

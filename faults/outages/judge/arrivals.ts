@@ -1,8 +1,8 @@
-/** Judges what arrived at clients: nothing twice, and nothing that runs after its deadline. */
+/** Judges the arrivals of commands at clients: none arrives twice, and none runs after its deadline. */
 import { type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** The time by which a caller may know of a deadline earlier than the client, in milliseconds, on a busy machine. */
+/** How much earlier than the client a caller may know of a deadline, in milliseconds, on a busy machine. */
 const KNOWN_EARLIER_MS = 1_000;
 
 /** Judges that no command that arrived at its client was written to a link again. */
@@ -19,10 +19,10 @@ export function judgeUnrepeated({ cases, of }: Evidence): Judged {
   };
 }
 
-/** The time after a late hello in which it would take a later link away, in milliseconds. */
+/** The time after a late hello within which it could replace a later link, in milliseconds. */
 const TAKEN_MS = 1_000;
 
-/** Judges that hellos which arrive late take no later link of their clients away. */
+/** Judges that a hello which arrives late does not replace a later link of its client. */
 export function judgeOrdered({ of }: Evidence): Judged {
   const hellos = of('late-hellos');
   const taken = of('link').filter(
@@ -39,8 +39,8 @@ export function judgeOrdered({ of }: Evidence): Judged {
 }
 
 /**
- * Judges that no handler began after the deadline of its command: neither by the time that it was told, nor by the time
- * at which a caller learned the end.
+ * Judges that no handler began after its command's deadline: neither after the time that the handler was told, nor
+ * after a caller was told that the command had ended.
  */
 export function judgeTimely(evidence: Evidence): Judged {
   const begun = [...evidence.cases.values()].flatMap((one) => one.runs.map((run) => ({ ...one, run })));

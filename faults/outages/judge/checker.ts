@@ -9,22 +9,22 @@ import { setsOf, type Sets } from './sets.ts';
 type Violation = Finding & { readonly invariant: string };
 
 export type Report = {
-  /** Whether every invariant had evidence and none was violated. */
+  /** Whether there was evidence for every invariant and none was violated. */
   readonly green: boolean;
   readonly violations: readonly Violation[];
-  /** The invariants for which the logs hold no evidence. */
+  /** The invariants for which the logs contain no evidence. */
   readonly unproven: readonly string[];
   /** The number of commands in each set. The sets are those of Jepsen's checkers. */
   readonly counts: Readonly<Record<keyof Sets, number>>;
-  /** The number of final records by outcome. `live` counts those without an end. */
+  /** The number of final records by outcome. `live`: those without an end. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Further figures of the run, one line each. */
   readonly says: readonly string[];
-  /** The number of objects that were checked, by invariant. */
+  /** The number of objects that were checked for each invariant. */
   readonly looked: Readonly<Record<string, number>>;
 };
 
-/** Judges the merged logs of one run, given in order of time. It has no side effects. */
+/** Judges the merged logs of one run, which must be in order of time. It has no side effects. */
 export function check(events: readonly Logged[], expected: Expectation = { loss: false }): Report {
   const evidence = gather(events);
   const sets = setsOf(evidence);

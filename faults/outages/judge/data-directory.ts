@@ -1,19 +1,19 @@
-/** Judges what a data directory promises. */
+/** Judges the promises of a data directory. */
 import { answersOf, type Case, type Evidence, MS } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** The time by which a sync may be later than DATA_SYNC says because of a busy machine, in milliseconds. */
+/** How much later than DATA_SYNC allows a sync may be on a busy machine, in milliseconds. */
 const SYNC_LATE_MS = 1_000;
-/** The time after which a relay must admit commands again once its disk has room, in milliseconds. */
+/** The time within which a relay must admit commands again after its disk has room, in milliseconds. */
 const ROOM_NOTICED_MS = 5_000;
 
 /**
- * Judges which answers a loss of power took back. Whatever a caller knew when the last sync began is kept. What is lost
- * is not older than DATA_SYNC and the duration of a sync; with `always` nothing is lost.
+ * Judges which answers a loss of power revoked. Everything that a caller knew when the last sync began must be kept.
+ * What was lost may be as old as DATA_SYNC plus the duration of a sync. With `always`, nothing may be lost.
  */
 export function judgeKept(evidence: Evidence): Judged {
   const losses = evidence.of('power');
-  // An unknown outcome promises nothing, and may come from the caller's library, which finds no record.
+  // An unknown outcome promises nothing. It may also come from the caller's library, if that finds no record.
   const answers = [...evidence.cases.values()].flatMap((one) =>
     answersOf(one)
       .filter(({ outcome }) => outcome !== 'outcome_unknown')
@@ -43,7 +43,7 @@ export function judgeKept(evidence: Evidence): Judged {
   };
 }
 
-/** Returns whether the record of the command says at least what the answer said. */
+/** Returns whether the command's record states at least what the answer stated. */
 function isOnRecord({ final }: Evidence, one: Case, answer: ReturnType<typeof answersOf>[number]): boolean {
   const record = final(one);
   if (!record) return false;

@@ -1,4 +1,4 @@
-/** Sorts the events of the logs by command, so that the invariants can be judged. It judges nothing itself. */
+/** Groups the events of the logs by command, as evidence for the judges. It judges nothing itself. */
 import { keyText, type Key, type Logged } from '../log/events.ts';
 
 type Of<E extends Logged['event']> = Extract<Logged, { event: E }>;
@@ -13,14 +13,14 @@ export type Case = {
   readonly key: Key;
   readonly text: string;
   readonly waits: Wait[];
-  /** The ends of waits for which no attempt was logged. */
+  /** Ends of waits for which no attempt was logged. */
   readonly strayEnds: WaitEnd[];
-  /** The times at which the command arrived at a client that handled what it received. */
+  /** The times at which the command arrived at a client that handled it. */
   readonly arrivals: Of<'arrival'>[];
   readonly runs: Run[];
   readonly runEnds: Of<'run-end'>[];
   /**
-   * The records in the order of reading. `Evidence.final` returns the last one if it was read at the end of the run.
+   * The records in the order of reading. `Evidence.final` returns the last one, if it was read at the end of the run.
    */
   readonly records: RecordRead[];
   readonly ends: Of<'ends'>[];
@@ -30,20 +30,20 @@ export type Evidence = {
   readonly events: readonly Logged[];
   readonly cases: ReadonlyMap<string, Case>;
   of<E extends Logged['event']>(event: E): readonly Of<E>[];
-  /** Returns the record at the end of the run; null if the last reading did not contain it. */
+  /** Returns the record at the end of the run; null if the last reading did not contain one. */
   final(one: Case): RecordRead | null;
-  /** Returns the admission time of the record; -Infinity if it is unknown. */
+  /** Returns the admission time in the record; -Infinity if it is unknown. */
   admittedAt(one: Case): number;
   /** Returns whether a fault was active between these times, or was healed less than RECOVERY_MS before them. */
   disturbed(fromNs: number, toNs: number): boolean;
   /**
-   * Returns the start of the calm time before `ns`. In a calm time no fault is active, and none was healed less than
-   * RECOVERY_MS before. -Infinity if the run was calm from its start.
+   * Returns the start of the calm period before `ns`: no fault is active in it, and none was healed less than
+   * RECOVERY_MS before it. -Infinity if the run was calm from its start.
    */
   calmSince(ns: number): number;
   /** The start of the last reading; Infinity if there was none. */
   readonly readAt: number;
-  /** Returns the faults of these kinds, in order. `to` is the time of the healing; Infinity if there was none. */
+  /** Returns the faults of these kinds in order. `to`: the time of healing; Infinity if the fault was not healed. */
   faults(...kinds: readonly string[]): readonly FaultTime[];
 };
 
@@ -52,13 +52,13 @@ export type FaultTime = {
   readonly target: string;
   readonly from: number;
   readonly to: number;
-  /** The start of the fault by the machine's clock, in epoch milliseconds; NaN if it was not recorded. */
+  /** The start of the fault by the wall clock, in epoch milliseconds; NaN if it was not recorded. */
   readonly wall: number;
 };
 
 /** One millisecond in nanoseconds, the unit of the logs. */
 export const MS = 1e6;
-/** The time for which the effects of a fault may last after it is healed, in milliseconds. */
+/** How long the effects of a fault may last after it is healed, in milliseconds. */
 export const RECOVERY_MS = 15_000;
 
 export function gather(events: readonly Logged[]): Evidence {
@@ -78,8 +78,8 @@ export function gather(events: readonly Logged[]): Evidence {
     of,
     final,
     admittedAt(one) {
-      // Records have times of the system clock, and logs have times of a monotonic clock. The log of a fault has both,
-      // so it gives the difference.
+      // Records have times of the wall clock, and logs have times of a monotonic clock. The log of a fault has both and
+      // thus gives the difference.
       const both = faults.find(({ wall }) => !Number.isNaN(wall));
       const { admittedAt = Number.NaN } = final(one) ?? {};
       return both && !Number.isNaN(admittedAt) ? both.from + (admittedAt - both.wall) * MS : -Infinity;
@@ -154,12 +154,12 @@ export function answersOf(one: Case): readonly Of<'answer'>[] {
   return [...one.waits.flatMap(({ ends }) => ends), ...one.strayEnds].filter((end) => end.event === 'answer');
 }
 
-/** Returns the answers that give the final outcome of the command. */
+/** Returns the answers that contain the command's final outcome. */
 export function verdictsOf(one: Case): readonly Of<'answer'>[] {
   return answersOf(one).filter(({ outcome }) => outcome !== 'pending');
 }
 
-/** Returns whether every invocation was refused for certain and nothing reported an admission. */
+/** Returns whether every invocation was certainly refused and no answer reported an admission. */
 export function wasRefused(one: Case): boolean {
   const invokes = one.waits.filter(({ attempt }) => attempt.how === 'invoke');
   return (

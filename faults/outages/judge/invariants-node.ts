@@ -1,25 +1,27 @@
-/** Judges the limits of each relay, its memory, and that it holds nothing when all clients and callers have left. */
+/**
+ * Judges each relay: its limits, its memory, and that it holds nothing after all clients and callers have disconnected.
+ */
 import type { Evidence } from './evidence.ts';
 import type { Logged } from '../log/events.ts';
 import { find, type Judged } from './finding.ts';
 
-/** The maximum number of commands that one link may have in flight. */
+/** The maximum number of commands in flight over one link. */
 const WINDOW = 32;
 const MIB = 1024 * 1024;
 /** The maximum resident memory of a relay that keeps no records, in bytes. */
 const RSS_MAX = 512 * MIB;
 /**
- * That of a relay that keeps records: half of what deploy/kubernetes gives it. At the default bounds its records take
- * 230 to 300 MB, and V8 holds as much again while it collects.
+ * The maximum resident memory of a relay that keeps records, in bytes: half of the memory in deploy/kubernetes. With
+ * the default limits, its records take 230 to 300 MB, and V8 needs as much again during a collection.
  */
 const RSS_MAX_WITH_RECORDS = 1024 * MIB;
-/** The maximum growth of what a relay holds after a garbage collection, in bytes per minute. */
+/** The maximum growth of the memory that a relay holds after garbage collections, in bytes per minute. */
 const SLOPE_MAX_PER_MINUTE = MIB;
-/** The growth that says nothing, in bytes: the noise of the garbage collector, as in `npm run soak`. */
+/** The growth in bytes that may be noise of the garbage collector, as in `npm run soak`. */
 const NOISE = 3 * MIB;
 /**
- * The memory that a relay without Redis keeps of one command at most, in bytes: the bench of memory finds 1 KB for an
- * ended command with its two rows, and this is its double for rows of links, marks, and the room between objects.
+ * The maximum memory for one command in a relay without Redis, in bytes. The memory benchmark finds 1 KB for an ended
+ * command with its two rows; the double allows for rows of links, marks, and space between objects.
  */
 const KEPT_BYTES = 2 * 1024;
 /** One minute in nanoseconds, the unit of the logs. */
@@ -47,7 +49,7 @@ export function judgeCaps({ of, events }: Evidence): Judged {
   };
 }
 
-/** Returns the highest number of handlers that ran at the same time, by instance. */
+/** Returns the maximum number of handlers that ran at the same time, by instance. */
 function mostAtOnce(events: readonly Logged[]): ReadonlyMap<string, number> {
   const now = new Map<string, number>();
   const most = new Map<string, number>();
@@ -69,7 +71,7 @@ export function judgeMemory({ of }: Evidence): Judged {
   const samples = Map.groupBy(of('memory'), (sample) => sample.of);
   const calls = of('attempt').map(({ at }) => at);
   const large = [...samples].filter(([, list]) => list.some(isLarge));
-  // Growth is judged under load. Later the checker reads every record, which takes memory that a relay then gives back.
+  // Growth is judged only under load. Later, the checker reads every record, which takes memory for a while.
   const quietAt = of('phase').findLast(({ phase }) => phase === 'quiet')?.at ?? Infinity;
   const growing = [...samples].filter(([, list]) =>
     grows(
@@ -97,9 +99,9 @@ export function judgeMemory({ of }: Evidence): Judged {
 }
 
 /**
- * Returns whether memory grows, by least squares over the last third of the samples, if that third is at least a minute
- * long. What a relay holds grows at first, while its caches fill. A relay that keeps the records itself may grow by
- * those of the calls that were made by then (`calls`: their times, in order).
+ * Returns whether memory grows: the slope (least squares) over the last third of the samples, if that third lasts at
+ * least a minute. At first a relay's memory grows while its caches fill. A relay that keeps records itself may also
+ * grow by the records of the calls made in that time (`calls`: the times of all calls, in order).
  */
 function grows(samples: readonly Memory[], calls: readonly number[]): boolean {
   const first = samples[0];
@@ -139,7 +141,10 @@ export function judgeIdle({ of }: Evidence): Judged {
   };
 }
 
-/** Judges that each process of a relay ended only because the run killed it, or stopped with exit code 0 when asked. */
+/**
+ * Judges that each process of a relay ended only because the run killed it, or with exit code 0 after the run asked it
+ * to stop.
+ */
 export function judgeProcesses({ of }: Evidence): Judged {
   const processes = of('process');
   const named = (found: typeof processes) =>

@@ -1,4 +1,4 @@
-/** Lists the invariants that every run must keep, with the function that judges each. */
+/** Lists the invariants that every run must keep, each with the function that judges it. */
 import { canaryOf, keyText } from '../log/events.ts';
 import {
   answersOf,
@@ -27,7 +27,7 @@ type Invariant = {
  * command at the last moment.
  */
 const MEND_MARGIN_MS = 1_000;
-/** The outcomes that a client reports. Their evidence must come from one instance. */
+/** The outcomes that a client reports. The evidence for such an outcome must come from one instance. */
 const FROM_CLIENT = new Set(['completed', 'failed', 'cancelled']);
 
 export const INVARIANTS: readonly Invariant[] = [
@@ -57,8 +57,8 @@ function judgeEnding(evidence: Evidence, { loss }: Expectation): Judged {
   const slow = all.filter((one) => {
     const first = one.waits.find(({ ends }) => ends.every(({ event }) => event !== 'refused'))?.attempt;
     const verdict = verdictsOf(one)[0];
-    // The deadline counts from the admission, which may be later than the attempt: a restarted relay accepts requests
-    // that waited for it.
+    // The deadline counts from the admission. This may be later than the attempt, because a restarted relay accepts
+    // requests that waited for it.
     const since = Math.max(first?.at ?? 0, evidence.admittedAt(one));
     return first && verdict && verdict.at - since > (first.budgetMs + RECOVERY_MS) * MS;
   });
@@ -83,14 +83,14 @@ function isStranded(one: Case, { final }: Evidence): boolean {
   const refusal = one.waits
     .flatMap(({ ends }) => ends)
     .some((end) => end.event === 'refused' && end.code === 'not_connected');
-  // A pause ends what was dispatched and is not written yet.
+  // A pause ends commands that were dispatched but not yet written.
   const isPaused = verdictsOf(one).some(({ code }) => code === 'paused');
   return refusal || (final(one)?.outcome === 'expired' && !isPaused);
 }
 
 /**
- * Returns whether the command expired although no fault had an effect any more. The relays should have repaired
- * everything by then.
+ * Returns whether the command expired although no fault had any effect by then, so that the relays had enough time to
+ * repair everything.
  */
 function hadTime(evidence: Evidence, one: Case): boolean {
   const verdict = verdictsOf(one)[0];
@@ -117,14 +117,14 @@ function judgeSets(evidence: Evidence, { loss, unrecorded = false }: Expectation
   };
 }
 
-/** Returns whether a caller was told more than that the outcome is unknown. */
+/** Returns whether a caller received any other answer than that the outcome is unknown. */
 function wasAcknowledged(one: Case): boolean {
   return answersOf(one).some(({ outcome }) => outcome !== 'outcome_unknown');
 }
 
 /**
- * Returns whether the record counts a late end although only the bound instance ran the command, and only once. The
- * late end is then a repetition of the client's own report.
+ * Returns whether the record counts a late end although the command ran only once, at the bound instance. In that case
+ * the late end repeats the client's own report.
  */
 function countsItsOwn({ runs }: Case, record: RecordRead | null): boolean {
   return (
@@ -206,7 +206,7 @@ function judgeInstances({ cases, final }: Evidence): Judged {
 
 /**
  * Judges that no command ran whose record proves that it did not run. If the store lost the record of a dispatch, the
- * absence of this record proves nothing. The store then reports the loss, and the outcome is unknown.
+ * missing record proves nothing; the loss is then reported, and the outcome is unknown.
  */
 function judgeProof({ cases, final }: Evidence, { loss }: Expectation): Judged {
   const all = [...cases.values()].filter((one) => final(one) || wasRefused(one));
@@ -251,11 +251,11 @@ function judgeCanaries({ cases, of }: Evidence): Judged {
   };
 }
 
-// Judges that each wait of a caller is answered once, in time, and as the record says.
+// Judges that each wait of a caller is answered once, in time, and in agreement with the record.
 
-/** The time by which a wait may end later than its command, in milliseconds. */
+/** How much later than its command a wait may end, in milliseconds. */
 const ANSWER_DELAY_MS = 5_000;
-/** The time after a loss in which a relay may still send answers from before the loss, in milliseconds. */
+/** How long after a loss a relay may still send answers from before the loss, in milliseconds. */
 const LATE_ANSWERS_MS = 1_000;
 
 function judgeWaits(evidence: Evidence, { loss, unrecorded = false }: Expectation): Judged {
@@ -263,13 +263,14 @@ function judgeWaits(evidence: Evidence, { loss, unrecorded = false }: Expectatio
   const waits = all.flatMap((one) =>
     one.waits.map((wait) => ({ one, wait, text: `${one.text} ${wait.attempt.wait}` })),
   );
-  // Ends that were reported before the store lost data may differ from the record.
+  // An end that was reported before the store lost data may differ from the record.
   const forgotten = Math.max(...evidence.of('lost').map(({ at }) => at + LATE_ANSWERS_MS * MS));
   const lies = all.filter((one) => {
     const record = evidence.final(one);
     const reported = verdictsOf(one);
     const truth = record ?? (loss ? undefined : reported[0]);
-    // A caller whose command was lost learns that its outcome is unknown, and another caller may have it admitted anew.
+    // A caller whose command was lost is told that its outcome is unknown. Another caller may cause the command to be
+    // admitted again.
     const binds = ({ at, outcome }: (typeof reported)[number]): boolean =>
       at > forgotten && outcome !== 'outcome_unknown';
     const isKnown = ({ outcome }: (typeof reported)[number]): boolean => outcome !== 'outcome_unknown';
@@ -311,8 +312,8 @@ function answeredEarly({ cases, of }: Evidence): readonly Case[] {
 }
 
 /**
- * Returns whether a wait continued after its command had run, or after another wait had received the end, and no fault
- * explains that.
+ * Returns whether a wait went on, without a fault that explains it, after its command had run or after another wait had
+ * received the end.
  */
 function wasLeft({ calmSince, admittedAt }: Evidence, one: Case, { attempt, ends }: Wait): boolean {
   const end = ends[0];

@@ -2,14 +2,14 @@
 import { type Evidence, MS, verdictsOf } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** The faults that make the store lose confirmed data, in a plan that promises that each loss is noticed. */
+/** The faults with which the store loses confirmed data, in plans that promise that each loss is noticed. */
 const LOSSES = ['redis-kill', 'redis-cut', 'redis-failover', 'relay-power'] as const;
 /** The time after a loss within which waiting callers must be answered, in milliseconds. */
 const ANSWER_DELAY_MS = 5_000;
 
 /**
- * Judges by the relays' own reports whether they noticed each loss. A relay notices a loss when the store does not know
- * a number that the store had confirmed. So each report shows a loss of confirmed data.
+ * Judges by the relays' reports whether they noticed each loss. A relay reports a loss if the store does not know a
+ * number that it had confirmed, so each report proves a loss of confirmed data.
  */
 export function judgeNoticed({ of, faults }: Evidence): Judged {
   const losses = faults(...LOSSES);
@@ -36,10 +36,10 @@ export function judgeNoticed({ of, faults }: Evidence): Judged {
 }
 
 /**
- * Judges two rules. Callers who waited on a relay when it noticed a loss are answered within five seconds, or if the
- * store goes away again in that time, within five seconds after it is back. This does not hold for a command that the
- * store admitted again after the loss, because the wait goes on with the new record. No caller gets `completed` for a
- * command that no client ran.
+ * Judges two rules. First, callers who waited at a relay when it noticed a loss must be answered within five seconds,
+ * or within five seconds after the store is back if it goes away again. This does not apply to a command that the store
+ * admitted again after the loss, because the wait goes on with the new record. Second, no caller may get `completed`
+ * for a command that no client ran.
  */
 export function judgeAnswered({ cases, of, faults, admittedAt }: Evidence): Judged {
   const words = of('lost').filter(({ cause }) => cause === 'store_lost');

@@ -1,4 +1,4 @@
-/** Judges the promises that single plans make beyond the invariants. */
+/** Judges the promises that some plans make in addition to the invariants. */
 import { judgeAimed } from './aimed.ts';
 import { judgeOrdered, judgeTimely, judgeUnrepeated } from './arrivals.ts';
 import { judgeFull, judgeKept, judgeShut } from './data-directory.ts';
@@ -10,7 +10,7 @@ import { judgePaused, judgeRevoked } from './stops.ts';
 import { judgeSurvivor } from './survivor.ts';
 import { judgeUnfenced } from './unfenced.ts';
 
-/** The names of the promises that a plan may make beyond the invariants. */
+/** The names of the promises that a plan may make in addition to the invariants. */
 export const PROMISE_NAMES = [
   'prompt',
   'recovery',
@@ -37,16 +37,17 @@ export const PROMISE_NAMES = [
 ] as const;
 export type PromiseName = (typeof PROMISE_NAMES)[number];
 
-/** What a run is judged by, which depends on its plan. */
+/** The expectations by which a run is judged. They depend on its plan. */
 export type Expectation = {
-  /** Whether the faults made the store lose data, so that admitted commands may be missing. */
+  /** Whether faults made the store lose data, so that admitted commands may be missing. */
   readonly loss: boolean;
   /**
-   * Whether an owner may be away for longer than its lease: what it had decided and not recorded is then gone, and callers
-   * who wait on it are told that the outcome is unknown. Such an answer acknowledges nothing. Absent: no.
+   * Whether an owner may be away for longer than its lease. Everything that it decided but did not record is then lost,
+   * and waiting callers are told that the outcome is unknown. Such an answer does not confirm the command. Default
+   * false.
    */
   readonly unrecorded?: boolean;
-  /** The promises of the plan, which are judged beyond the invariants. */
+  /** The promises of the plan, which are judged in addition to the invariants. */
   readonly promises?: readonly PromiseName[];
 };
 
@@ -89,22 +90,22 @@ export const PROMISES: readonly PlanPromise[] = [
   { name: 'revoked', says: 'no node that a revocation names admits anything of its token', judge: judgeRevoked },
 ];
 
-/** The time by which a wait may exceed its limit because of a busy machine, in milliseconds. */
+/** How much longer than its limit a wait may take on a busy machine, in milliseconds. */
 const OVER_MS = 2_000;
 /** The faults that stop a relay, and with it the timers of its waits. */
 const PAUSES = ['relay-pause', 'relay-swap'] as const;
 /** The fault that kills every relay at once. */
 const ALL_KILLED = 'relays-kill';
-/** The fault that kills all relays but its target. */
+/** The fault that kills all relays except its target. */
 const ALL_BUT_ONE_KILLED = 'relays-full';
 
 /**
- * The time that a caller on a link may take to repeat its request after its relay is back, in milliseconds. The
- * caller's wait then starts again.
+ * The timeout for a caller on a link to repeat its request after its relay is back, in milliseconds. The caller's wait
+ * then begins again.
  */
 const ASKED_ANEW_MS = 5_000;
 
-/** Judges that waits end in time. The time during which the requested relay was stopped or gone does not count. */
+/** Judges that waits end in time. Time in which the requested relay was stopped or gone does not count. */
 function judgePrompt({ cases, faults }: Evidence): Judged {
   const gone = faults(...KILLS, ALL_KILLED, ALL_BUT_ONE_KILLED).map((kill) => {
     return { ...kill, to: kill.to + ASKED_ANEW_MS * MS };
@@ -120,7 +121,7 @@ function judgePrompt({ cases, faults }: Evidence): Judged {
   const waits = [...cases.values()].flatMap((one) =>
     one.waits.flatMap(({ attempt, ends }) => {
       const end = ends[0];
-      // With a revoked token a caller gets no answer, and waits for as long as it allows itself.
+      // With a revoked token, a caller gets no answer and waits until its own time limit.
       if (!end || attempt.token !== undefined) return [];
       const overNs = end.at - attempt.at - attempt.budgetMs * MS - held(attempt.relay, attempt.at, end.at);
       return [{ text: `${one.text} ${attempt.wait}`, overNs }];
@@ -136,8 +137,8 @@ function judgePrompt({ cases, faults }: Evidence): Judged {
 }
 
 /**
- * Judges that a stopping relay finishes its commands. In such a plan, handlers work for less than the ten seconds that
- * the relay waits. Only the stopping relay answers `draining`; callers that it refuses try the others.
+ * Judges that a stopping relay finishes its commands. In such a plan, handlers take less than the ten seconds that the
+ * relay waits for them. Only the stopping relay answers `draining`, and refused callers try the other relays.
  */
 function judgeDrained({ cases, final, faults }: Evidence): Judged {
   const drains = faults('relay-drain');
@@ -173,8 +174,8 @@ function slowestOf(faults: readonly { readonly from: number; readonly to: number
 }
 
 /**
- * The part of the lease that is certainly left when a process is stopped, in milliseconds. The lease of 8 s is renewed
- * every 2 s, so at least 6 s are left; one second is for delays of a busy machine.
+ * The part of the lease that certainly remains when a process is stopped, in milliseconds. The lease of 8 s is renewed
+ * every 2 s, so at least 6 s remain, of which one second is left for delays of a busy machine.
  */
 const LEASE_LEFT_MS = 5_000;
 
@@ -218,8 +219,8 @@ function judgePayloads({ of, faults }: Evidence): Judged {
 }
 
 /**
- * Judges the time after Redis was unavailable for all relays alike. A relay that recovers first must not reap one that
- * has not recovered yet.
+ * Judges the time after Redis was unavailable for all relays. A relay that recovers first must not treat a relay as
+ * lost that has not recovered yet.
  */
 function judgeAmnesty({ of, faults }: Evidence): Judged {
   const pauses = faults('redis-pause', 'all-holes');
@@ -233,7 +234,7 @@ function judgeAmnesty({ of, faults }: Evidence): Judged {
   };
 }
 
-/** Judges that each fault was done. Some need a moment that may not come. */
+/** Judges that each fault was carried out. Some faults need a moment that may not occur. */
 function judgeHit({ of }: Evidence): Judged {
   const skipped = of('skipped').map(({ id, kind, why }) => ({ text: `${kind} ${id}: ${why}` }));
   const count = of('fault').length;

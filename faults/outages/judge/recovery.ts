@@ -11,15 +11,15 @@ export const KILLS = [
   'relay-power',
   'relay-shut',
 ] as const;
-/** The time that the client of a killed relay takes at most to notice that its link is gone, in milliseconds. */
+/** The maximum time in which the client of a killed relay notices that its link is gone, in milliseconds. */
 const LINK_LOSS_MS = 2_000;
 /** The time within which the commands of a killed relay must continue, in milliseconds. */
 const RECOVERY_MAX_MS = 15_000;
 
-type Held = {
+type Recovery = {
   readonly one: Case;
   readonly text: string;
-  /** The time until the command continued, in nanoseconds. Infinity: it never did. */
+  /** The time until the command continued, in nanoseconds; Infinity if it never did. */
   readonly again: number;
   readonly known: number;
 };
@@ -49,7 +49,7 @@ type Held = {
  * `known` is the time until a caller knows the end: the time that callers experience, with the retries of their
  * libraries.
  */
-function recoveriesOf(evidence: Evidence): readonly Held[] {
+function recoveriesOf(evidence: Evidence): readonly Recovery[] {
   const kills = evidence.faults(...KILLS);
   const links = linksOf(evidence);
   return [...evidence.cases.values()].flatMap((one) => {
@@ -77,8 +77,8 @@ function recoveriesOf(evidence: Evidence): readonly Held[] {
 }
 
 /**
- * Returns whether the command was admitted after the kill. Redis runs on this machine, so the times in records come
- * from the machine's clock.
+ * Returns whether the command was admitted after the kill. The times in records and the time of the kill come from the
+ * same machine's clock.
  */
 function isYounger(one: Case, { final }: Evidence, { wall }: FaultTime): boolean {
   return (final(one)?.admittedAt ?? -Infinity) > wall;
@@ -143,8 +143,8 @@ function seconds(ns: number): string {
 }
 
 /**
- * Judges the last waits of a run: after the load, each relay is asked once more for each command. The names of these
- * waits contain `again`.
+ * Judges the last waits of a run: after the load, each relay is asked once more for the end of each command. The names
+ * of these waits contain `again`.
  */
 export function judgeReattached({ cases, final }: Evidence): Judged {
   const asked = [...cases.values()].flatMap((one) => {

@@ -7,21 +7,18 @@ export type Sets = {
   readonly attempts: readonly Case[];
   /** The commands that a relay reported as admitted. */
   readonly ok: readonly Case[];
-  /** The commands that were admitted and have no record at the end. */
+  /** The commands that were admitted but have no record at the end. */
   readonly lost: readonly Case[];
   /**
    * The commands that have a record although no caller attempted them, or although all their invocations were refused.
    */
   readonly unexpected: readonly Case[];
-  /** The commands with a record whose callers never got a certain answer. */
+  /** The commands with a record whose callers never received a certain answer. */
   readonly recovered: readonly Case[];
-  /**
-   * The commands that were attempted and have neither a certain answer nor a record. Their request may not have
-   * arrived.
-   */
+  /** The attempted commands with neither a certain answer nor a record. Their requests may not have arrived. */
   readonly unknown: readonly Case[];
   readonly refused: readonly Case[];
-  /** The commands that ended and were later reported with another end. */
+  /** The commands for which another end was reported after they had ended. */
   readonly late: readonly Case[];
   /** The commands whose handler was started more than once. */
   readonly duplicates: readonly Case[];

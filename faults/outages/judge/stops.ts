@@ -1,29 +1,29 @@
-/** Judges that a pause and a revocation hold from their answers on. */
+/** Judges that a pause and a revocation are effective from the time of their answers. */
 import type { Action, Cover, Key, Logged } from '../log/events.ts';
 import { MS, type Case, type Evidence, type WaitEnd } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** A pause whose answer said that all owners have it. Times are those of the logs. */
+/** A pause whose answer stated that all owners have applied it. Times are those of the logs. */
 type Pause = {
   readonly name: string;
   readonly cover: Cover;
   readonly askedAt: number;
-  /** When the relay had handed its answer to the socket. */
+  /** The time at which the relay had passed its answer to the socket. */
   readonly from: number;
-  /** When somebody was about to ask for its end. */
+  /** The time at which somebody was about to request the end of the pause. */
   readonly to: number;
 };
 type Call = { readonly key: Key; readonly action: Action };
 
-/** When a stop of a relay has certainly begun after it was logged, in milliseconds. */
+/** How long after its log entry the stop of a relay has certainly taken effect, in milliseconds. */
 const STOPPED_MS = 100;
-/** How long a relay that is stopped keeps its lease at least, in milliseconds. */
+/** The minimum time for which a stopped relay keeps its lease, in milliseconds. */
 const LEASE_LEFT_MS = 1_500;
 
 /**
- * Judges each pause by the times at which relays handed commands to sockets, and the answer of the pause: all are stamped
- * by one clock, the commands before and the answer after it was handed over. So a command with a later stamp than the
- * answer has left later, whatever was under way.
+ * Judges each pause by the times at which relays passed commands to sockets and the pause's answer to its socket. All
+ * times come from one clock. A command's time is taken before it is passed on, and the answer's time after it. So a
+ * command with a later time than the answer left after the answer, in spite of all delays.
  */
 export function judgePaused(evidence: Evidence): Judged {
   const { cases, of } = evidence;
@@ -74,7 +74,7 @@ export function judgePaused(evidence: Evidence): Judged {
   };
 }
 
-/** The refusals of relays that did not get as far as the pause, because one of them was gone. */
+/** Codes of refusals by relays that did not check for a pause, because another relay was gone. */
 const REFUSED_BEFORE: ReadonlySet<string> = new Set(['paused', 'not_connected', 'draining']);
 
 function pausesOf({ of }: Evidence): readonly Pause[] {
@@ -84,7 +84,7 @@ function pausesOf({ of }: Evidence): readonly Pause[] {
   return of('pause-answered').flatMap(({ name, pauseId, partial, at }) => {
     const request = asked.get(name);
     if (partial || !request) return [];
-    // A relay that is killed right after the answer may not have logged it.
+    // A relay that was killed right after the answer may not have logged it.
     const from = Math.min(at, left.get(pauseId) ?? at);
     return [{ name, cover: request.cover, askedAt: request.at, from, to: ended.get(name) ?? Infinity }];
   });
@@ -101,7 +101,7 @@ function covers({ user_id: user, client_id: client, action }: Cover, { key, acti
   return isAction && (user === undefined || user === key.user) && (client === undefined || client === key.client);
 }
 
-/** Returns what lies within a pause. `sorted`: by time. */
+/** Returns the events within a pause. `sorted`: the events in order of time. */
 function between<E extends { readonly at: number }>(sorted: readonly E[], { from, to }: Pause): readonly E[] {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -114,7 +114,7 @@ function between<E extends { readonly at: number }>(sorted: readonly E[], { from
   return found;
 }
 
-/** One request of a caller. `since`: when the first request for its command began. */
+/** One request of a caller. `since`: when the first request for the same command began. */
 type Request = {
   readonly at: number;
   readonly since: number;
@@ -124,7 +124,7 @@ type Request = {
   readonly text: string;
 };
 
-/** Returns all requests that invoke, by time. */
+/** Returns all invoking requests in order of time. */
 function requestsOf({ cases }: Evidence): readonly Request[] {
   const requests = Array.from(cases.values()).flatMap((one) => {
     const call = callOf(one);
@@ -137,7 +137,7 @@ function requestsOf({ cases }: Evidence): readonly Request[] {
   return requests.toSorted((a, b) => a.at - b.at);
 }
 
-/** Returns the requests that a pause covers, which began after its answer and ended before somebody asked for its end. */
+/** Returns the requests that a pause covers and that lie between the pause's answer and the request to end it. */
 function requestsDuring(requests: readonly Request[], pause: Pause) {
   return between(requests, pause)
     .filter(({ call, end }) => (end?.at ?? Infinity) < pause.to && covers(pause.cover, call))
@@ -154,7 +154,7 @@ function unseen(arrivals: readonly Arrival[], written: readonly { readonly at: n
     .map(({ command: text }) => ({ text }));
 }
 
-/** Returns the pauses that were asked for and answered while a relay was stopped that had its lease. */
+/** Returns the pauses that were requested and answered while a relay was stopped that still had its lease. */
 function tooEarly({ faults }: Evidence, pauses: readonly Pause[]) {
   const stops = faults('relay-pause');
   return pauses
@@ -195,7 +195,7 @@ function msText(ns: number): string {
   return `${(ns / MS).toFixed(2)} ms`;
 }
 
-/** Judges that nodes which a revocation names admit nothing of its token from the answer on. */
+/** Judges that the nodes named in a revocation's answer admit nothing with the revoked token after that answer. */
 export function judgeRevoked({ cases, of, final }: Evidence): Judged {
   const tries = Array.from(cases.values()).flatMap((one) =>
     one.waits.map(({ attempt, ends }) => ({ one, attempt, ends })),

@@ -1,15 +1,15 @@
-/** Judges the relay that is left when the others are killed, and all of them were full. */
+/** Judges the relay that survives when all others are killed while all relays are full. */
 import { MS, type Evidence, type FaultTime } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** The longest turn of the event loop of the survivor while it takes over, in milliseconds of CPU. */
+/** The maximum CPU time of one turn of the survivor's event loop during the takeover, in milliseconds. */
 const TURN_MS = 100;
-/** The time before the fault whose samples say what the relay holds when it is full, in milliseconds. */
+/** The time before the fault in which samples show what a full relay holds, in milliseconds. */
 const BEFORE_MS = 15_000;
 const MIB = 1024 * 1024;
 /**
- * What it may hold beyond that: the records and marks of all commands, which the plan does not bound, and what its own
- * work and caches take.
+ * What the survivor may hold in addition: the records and marks of all commands, which the plan does not limit, and
+ * what its own work and caches need.
  */
 const KEPT_BYTES = 2 * 1024;
 const SLACK = 10 * MIB;
@@ -17,8 +17,8 @@ const SLACK = 10 * MIB;
 type Survival = { readonly text: string; readonly before: number; readonly after: number; readonly turnMs: number };
 
 /**
- * Judges that the survivor holds not much more than before, that no turn is long while it takes over, and that answers
- * name what was dropped. The fault's target is the survivor.
+ * Judges that the survivor does not hold much more than before, that no turn is long during the takeover, and that
+ * answers state what was dropped. The fault's target is the survivor.
  */
 export function judgeSurvivor(evidence: Evidence): Judged {
   const { of, faults } = evidence;
@@ -51,7 +51,7 @@ export function judgeSurvivor(evidence: Evidence): Judged {
   };
 }
 
-/** Returns null if the relay was not sampled before and after the others were killed. */
+/** Returns null if the relay was not sampled both before and after the others were killed. */
 function survivalOf({ of }: Evidence, { target, from, to }: FaultTime): Survival | null {
   const isOf = ({ of: name }: { readonly of: string }): boolean => name.startsWith(`${target}.`);
   const samples = of('memory').filter(isOf);

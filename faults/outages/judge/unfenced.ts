@@ -1,8 +1,10 @@
-/** Judges that relays that own partitions keep their leases and partitions unless a fault takes them away. */
+/** Judges that relays that own partitions keep their leases and partitions, unless a fault takes them away. */
 import { MS, RECOVERY_MS, type Evidence, type FaultTime } from './evidence.ts';
 import { find, type Judged } from './finding.ts';
 
-/** The faults that stop a relay, or keep it from Redis, for longer than it can keep a lease. Their targets are relays. */
+/**
+ * The faults that stop a single relay, or separate it from Redis, for longer than its lease. Their targets are relays.
+ */
 const OF_ONE: ReadonlySet<string> = new Set([
   'relay-pause',
   'relay-swap',
@@ -11,25 +13,28 @@ const OF_ONE: ReadonlySet<string> = new Set([
   'half-open',
   'redis-flap',
 ]);
-/** The same, of all relays. */
+/** The corresponding faults of all relays. */
 const OF_ALL: ReadonlySet<string> = new Set([
   ...['redis-kill', 'redis-cut', 'redis-pause', 'redis-failover', 'redis-kills', 'redis-break', 'relay-break'],
   ...['all-holes', 'cluster-failover', 'handover-failover'],
 ]);
-/** How far the time of a report is off at most, whose relay has a wrong clock, in milliseconds. */
+/** The maximum error of a report's time if its relay has a wrong clock, in milliseconds. */
 const CLOCK_OFF_MS = 60_000;
-/** The time around a loss in which the machine may have stopped a process, in milliseconds. */
+/** The period around a loss in which the machine may have stopped a process, in milliseconds. */
 const STARVED_BEFORE_MS = 10_000;
 const STARVED_AFTER_MS = 1_000;
-/** For how long in all the machine must not have run it, in milliseconds: with less, a lease is renewed in time. */
+/**
+ * For how long in total the machine must not have run the process in that period, in milliseconds. In less time, a
+ * lease would still be renewed in time.
+ */
 const STARVED_MS = 1_000;
-/** The processes without which no relay can renew its lease. */
+/** The processes that all relays need to renew their leases. */
 const NEEDED: readonly string[] = ['proxies', 'redis'];
 
 /**
- * Judges each report of a relay that its lease had ended, or that another one owns a partition of it. It must follow from a
- * fault that stopped this relay or cut it off, or from a machine that did not run it. What the relay itself works on,
- * such as a takeover, must never take so long.
+ * Judges each report of a relay that its lease ended or that another relay owns one of its partitions. A fault that
+ * stopped or separated this relay must explain the report, or a machine that did not run the relay. The relay's own
+ * work, such as a takeover, must never take so long.
  */
 export function judgeUnfenced({ of, faults }: Evidence): Judged {
   const processes = of('process');

@@ -1,19 +1,21 @@
-/** Reads the errors that the relays wrote to their logs. */
+/** Reads the errors in the relays' own logs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logged } from './events.ts';
 
-/** The message of a node that lost its data or its lease, and that of a start on a data directory that lost records. */
+/**
+ * The message of a node that lost its data or its lease, and that of a start on a data directory with missing records.
+ */
 const [LOSS, START_LOSS] = ['this node lost what it held', 'records are missing'];
-/** The messages of a relay that owns partitions, when it could not keep them. */
+/** The messages of a relay that lost its lease or a partition. */
 const FENCED = [
   { text: 'the lease of this relay ended before it was renewed', what: 'lease' },
   { text: 'another relay owns a partition that was of this one', what: 'partition' },
 ] as const;
 
 /**
- * Returns the errors in the relays' logs that the judge considers. Their times are converted to the clock of the other
- * logs, exact to some milliseconds.
+ * Returns those errors in the relays' logs that the judge needs. Their times are converted to the clock of the other
+ * logs, with an accuracy of some milliseconds.
  */
 export function readComplaints(folder: string): readonly Logged[] {
   const wallToMonotonic = Number(process.hrtime.bigint()) - Date.now() * 1e6;
@@ -44,7 +46,7 @@ function lossOf(line: string): (Complaint & { readonly wallMs: number }) | null 
     const wallMs = Date.parse(time);
     return fenced ? { event: 'fenced', wallMs, what: fenced.what } : { event: 'lost', wallMs, cause: String(cause) };
   } catch {
-    // The relay was killed while it wrote this line.
+    // The relay was killed while it was writing this line.
     return null;
   }
 }

@@ -3,17 +3,17 @@ import { Redis } from 'ioredis';
 import { OWNED_KINDS } from '../../../src/backends/owned/keys.ts';
 import { KINDS } from '../../../src/backends/redis/keys.ts';
 
-/** The kinds of keys that may have no expiry. They are removed with their content or their node, or never. */
+/** The kinds of keys that need no expiry: they are removed with their content or their node, or never. */
 const ALLOWED: ReadonlySet<string> = new Set(
   [
     ...Object.entries(KINDS).map(([kind, { ends }]) => ({ kind, ends })),
     ...Object.entries(OWNED_KINDS).map(([kind, ends]) => ({ kind, ends })),
   ].flatMap(({ kind, ends }) => (ends === 'ttl' ? [] : [kind])),
 );
-/** The number of keys that Redis looks at in one step of a scan. */
+/** The number of keys that Redis examines in one step of a scan. */
 const SCAN = 1000;
 
-/** Returns the keys of a Redis that will never be removed although they should be, and keys of no known kind. */
+/** Returns the keys of a Redis that should expire but have no expiry, and keys of unknown kinds. */
 export async function leftovers(url: string): Promise<readonly string[]> {
   const redis = new Redis(url);
   const found: string[] = [];

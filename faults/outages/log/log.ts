@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { FaultEvent, Logged } from './events.ts';
 
 export interface FaultLog {
-  /** Writes one line with one system call, so that a killed process truncates at most its last line. */
+  /** Writes one line with a single system call, so that a killed process truncates at most its last line. */
   write(event: FaultEvent): void;
   /** Writes a line like `write`. The line is on disk when it returns. */
   record(event: FaultEvent): void;
@@ -13,7 +13,7 @@ export interface FaultLog {
 
 export type LogOptions = { readonly folder: string; readonly proc: string; readonly boot: string };
 
-/** Opens the log of this process and boot, and appends to it. No other process writes to that file. */
+/** Opens the log of this process and boot, to which it appends. No other process writes to the file. */
 export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
   const file = openSync(join(folder, `${proc}.${boot}.ndjson`), 'a');
   let seq = 0;
@@ -33,7 +33,7 @@ export function openLog({ folder, proc, boot }: LogOptions): FaultLog {
 
 type ReadLogs = {
   readonly events: readonly Logged[];
-  /** The number of lines that a kill truncated; each is the last of its file. */
+  /** The number of lines that were truncated by kills. Each is the last line of its file. */
   readonly torn: number;
 };
 
@@ -53,7 +53,7 @@ export function mergeLogs(...logs: readonly (readonly Logged[])[]): readonly Log
   return logs.flat().sort((a, b) => a.at - b.at || a.seq - b.seq);
 }
 
-/** Reads the events from the text of one file. `name` is used in errors. */
+/** Parses the text of one file into events. `name`: the file's name, for errors. */
 export function parseLog(text: string, name: string): { readonly events: readonly Logged[]; readonly torn: boolean } {
   const lines = text.split('\n');
   const rest = lines.pop() ?? '';

@@ -1,4 +1,4 @@
-/** Reads the state of the relays as an administrator, and logs what it read for the judge. */
+/** Reads the relays' state as an administrator, and logs it for the judge. */
 import { isRecord } from '../../../src/core/json.ts';
 import { ADMIN_TOKEN, type Relay } from '../processes/relays.ts';
 import { canaryOf, fillerOf, type Key } from './events.ts';
@@ -7,44 +7,44 @@ import { readScopes } from './scopes.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The number of rows of one page: the most that the relay answers. */
+/** The number of rows of one page, which is the maximum that the relay allows. */
 const PAGE = 1000;
 /** The number of history rows that are read at once. An answer contains at most 16 MiB of large payloads. */
 const LARGE_PAGE = 100;
-/** The time that the relay may take to answer a page, in milliseconds. */
+/** The timeout for a page, in milliseconds. */
 const READ_MS = 10_000;
 /**
- * Matches the ids of history rows that are an end of a command: the end that its client reported, or the end that the
- * relay wrote.
+ * Matches the ids of history rows with the end of a command: an end that the client reported, or one that the relay
+ * wrote.
  */
 const END = /^(?<command>[^:]+):(?:(?:result|error|cancelled):.+|end)$/;
 const LATE = 'late_result';
 
-/** Reads the relays' state, as their administrator. */
+/** Reads the relays' state as their administrator. */
 export type Reader = {
-  /** Reads and logs every record of a command. */
+  /** Reads and logs the records of all commands. */
   records(): Promise<void>;
   /**
-   * Reads each client's history. Logs the number of ends of each command, and every canary of another user that is
-   * found there, which is a leak.
+   * Reads each client's history. Logs how often each command ended, and every canary of another user in it, which is a
+   * leak.
    */
   history(clients: readonly Pick<Key, 'user' | 'client'>[]): Promise<void>;
   /** Reads and logs reservations, and the use of limited resources. */
   bounds(): Promise<void>;
   /**
-   * Reads and logs, under load, the live commands and the reservations of each scope in which nothing changed during
-   * the reading.
+   * Reads and logs, under load, the live commands and the reservations of each scope that did not change during the
+   * reading.
    */
   census(): Promise<void>;
-  /** Returns the number of waiters that are left on all nodes. */
+  /** Returns the number of remaining waiters on all nodes. */
   waiting(): Promise<number>;
-  /** Returns what a relay reports that it holds; null if it reports nothing. */
+  /** Returns what a relay reports to hold; null if it reports nothing. */
   node(name: string): Promise<{ readonly waiters: number; readonly unfinished: number } | null>;
 };
 
 export type ReaderOptions = {
   readonly log: FaultLog;
-  /** Returns any relay that answers. */
+  /** Returns a relay that answers. */
   readonly relay: () => Pick<Relay, 'url'>;
   /** The number of characters of payloads besides their canary. */
   readonly bytes: number;
@@ -55,7 +55,7 @@ export function createReader({ log, relay, bytes }: ReaderOptions): Reader {
   const ask = async (path: string): Promise<Row> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' };
     const answer = await fetch(`${relay().url}${path}`, { headers, signal: AbortSignal.timeout(READ_MS) });
-    // A stream does not exist if its client never received a command.
+    // A client that never received a command has no stream.
     if (answer.status === 404 && path.startsWith('/history/')) return { items: [], next_cursor: null };
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
     return answer.json();
@@ -128,7 +128,7 @@ function rowsOf(items: unknown): readonly Row[] {
   return items;
 }
 
-/** Returns why something may be missing in an answer. */
+/** Returns the reasons why something may be missing in an answer. */
 function reasonsIn(completeness: unknown): readonly string[] {
   const sources: unknown = isRecord(completeness) ? completeness['sources'] : null;
   if (!Array.isArray(sources)) return [];
@@ -177,8 +177,8 @@ function logPayload(log: FaultLog, { user, client, row, bytes }: Shown): void {
 }
 
 /**
- * Counts the ends of each command, and logs each canary of another user. Also logs the first canary that it finds, so
- * that the log shows the read.
+ * Counts the ends of each command, and logs each canary of another user. Logs the first canary of any user too, so that
+ * the log shows that history was read.
  */
 function countEnds(log: FaultLog, { user, client }: Pick<Key, 'user' | 'client'>) {
   const ends = new Map<string, number>();

@@ -1,14 +1,14 @@
-/** Reads which commands of each admission scope are live. */
+/** Reads which commands of each capacity scope are live. */
 import type { Key } from './events.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The commands of one admission scope, as one reading found them. */
+/** The commands of one capacity scope in one reading. */
 export type Scope = {
   readonly live: Key[];
   /**
-   * A text that is equal in two readings if and only if no command was admitted or ended between them. Ends are final,
-   * and no id is used twice.
+   * A text that is equal in two readings if and only if no command was admitted or ended between them. This works
+   * because ends are final and no id is used twice.
    */
   text: string;
 };

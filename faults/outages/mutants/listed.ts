@@ -1,4 +1,4 @@
-/** Lists the mutants that copy mistakes known from other relays. Fault runs must catch them. */
+/** Lists mutants that copy mistakes known from other relays, which fault runs must catch. */
 import type { Mistake } from './plant.ts';
 
 /** The mutants that copy known mistakes of relays over a shared store. */

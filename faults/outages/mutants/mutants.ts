@@ -2,7 +2,7 @@
 import { LISTED_MUTANTS } from './listed.ts';
 import type { Mistake, Mutant } from './plant.ts';
 
-// Lists the mutants that fault runs must catch with one relay in direct mode.
+// Mutants that fault runs must catch with one relay in direct mode.
 
 /** The mutants of the memory backend and of code that both backends use. */
 const DIRECT_MUTANTS: readonly Mistake[] = [
@@ -82,7 +82,7 @@ const DIRECT_MUTANTS: readonly Mistake[] = [
   },
 ];
 
-// Lists the mutants that fault runs must catch with three relays over one Redis.
+// Mutants that fault runs must catch with three relays over one Redis.
 
 /** The mutants of the Redis backend and of code that both backends use. */
 const SHARED_MUTANTS: readonly Mistake[] = [

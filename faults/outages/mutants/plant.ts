@@ -9,21 +9,21 @@ export function editsOf({ file, find, replace, also = [] }: Plant): readonly Edi
   return [{ file, find, replace }, ...also];
 }
 
-/** Returns the text of the file with the mistake. Throws unless the text to replace occurs in the file exactly once. */
+/** Returns the text of the file with the mistake. Throws unless the text to replace occurs exactly once in the file. */
 export function mutate({ file, find, replace }: Edit, source: string = join(ROOT, 'src')): string {
   const parts = readFileSync(join(source, file), 'utf8').split(find);
   if (parts.length !== 2) throw new Error(`${file} holds what is replaced ${parts.length - 1} times: ${find}`);
   return parts.join(replace);
 }
 
-/** A copy of the sources, which is removed at disposal. */
+/** A copy of the sources. Disposal removes it. */
 type SourceCopy = AsyncDisposable & { readonly source: string; readonly folder: string };
 
 export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
   const folder = mkdtempSync(join(tmpdir(), 'callboard-mutant-'));
   const source = join(folder, 'src');
-  // Files that look newer than what was built of them are built again, and a test that does so must not find the
-  // project's own dist: another test may be reading that.
+  // Timestamps are preserved, because files that are newer than their build are built again. A test that does so must
+  // not write into the project's own dist, which another test may be reading.
   const asItIs = { recursive: true, preserveTimestamps: true };
   cpSync(from, source, asItIs);
   if (existsSync(join(ROOT, 'dist'))) cpSync(join(ROOT, 'dist'), join(folder, 'dist'), asItIs);
@@ -39,8 +39,8 @@ export function copySources(from: string = join(ROOT, 'src')): SourceCopy {
 }
 
 /**
- * Copies the sources and plants one mistake in the copy. A file outside the sources, such as `../faults/x.ts`, is
- * copied to the same place beside them.
+ * Copies the sources and plants one mistake in the copy. For a file outside the sources, such as `../faults/x.ts`, its
+ * folder is copied to the same place beside them.
  */
 export function plantMutant(mutant: Plant, from: string = join(ROOT, 'src')): SourceCopy {
   const copy = copySources(from);
@@ -53,8 +53,7 @@ export function plantMutant(mutant: Plant, from: string = join(ROOT, 'src')): So
   return copy;
 }
 
-// Defines the types of mutants: mistakes that are planted in the sources and that a run must notice. The other files of
-// this folder list and plant them.
+// The types of mutants: mistakes that are planted in the sources, and that a run must notice.
 
 /** A text that occurs exactly once in a file below src, and the text that replaces it. */
 type Edit = { readonly file: string; readonly find: string; readonly replace: string };
@@ -63,13 +62,13 @@ type Edit = { readonly file: string; readonly find: string; readonly replace: st
 export type Mutant = Edit & {
   readonly name: string;
   readonly says: string;
-  /** The relays that have it: `owned` own partitions, and `shared` do not. */
+  /** The relays with this mistake: `owned` relays own partitions, and `shared` relays do not. */
   readonly mode: 'direct' | 'shared' | 'owned';
-  /** Further edits, if the sources guard against the mistake in more than one place. */
+  /** Further edits, if several places in the sources guard against the mistake. */
   readonly also?: readonly Edit[];
   /** The name of the plan under which the mistake shows. */
   readonly plan: string;
-  /** The names of the invariants, or promises of the plan, of which at least one must catch the mistake. */
+  /** The names of the invariants, or of the plan's promises, at least one of which must catch the mistake. */
   readonly caughtBy: readonly string[];
 };
 export type Mistake = Omit<Mutant, 'mode'>;

@@ -1,4 +1,4 @@
-/** Defines the types of a plan: its faults, its load and its promises. Other files of this folder list the plans. */
+/** Defines the types of a plan (its faults, its load and its promises), which the lists of plans use. */
 import type { RedisForm } from '../../../test/kit/redis-forms.ts';
 import type { Role, Work } from '../log/events.ts';
 import type { PromiseName } from '../judge/promises.ts';
@@ -93,15 +93,15 @@ export type FaultKind =
 
 export type Fault = {
   readonly id: number;
-  /** The time from the start of the load to the fault, in milliseconds. */
+  /** The time of the fault after the start of the load, in milliseconds. */
   readonly atMs: number;
   readonly kind: FaultKind;
-  /** The index of the relay (or client process) that the fault hits, from 0. */
+  /** The index (from 0) of the relay or client process that the fault hits. */
   readonly target: number;
   readonly holdMs: number;
-  /** In a plan whose kills are aimed: the part in a call of the relay that is killed. It then decides the target. */
+  /** In a plan with aimed kills: the role in a call of the relay to kill, which then determines the target. */
   readonly role?: Role;
-  /** What an owner must be doing at the kill; null: anything. */
+  /** The work that an owner must be doing at the kill; null: any. */
   readonly work?: Work | null;
 };
 
@@ -116,58 +116,61 @@ export type Plan = {
   readonly hold: Range;
   /** The number of faults that a run has by default. */
   readonly faults: number;
-  /** The arguments of Redis, besides its address. */
+  /** The arguments of Redis, without its address. */
   readonly redis: readonly string[];
   readonly durability: 'memory' | 'aof_everysec' | 'aof_always';
   /** Whether the faults make the store lose data. */
   readonly loss: boolean;
-  /** Whether the target is always the last relay, to which no client is connected. */
+  /** Whether the target is always the last relay, which then has only callers and no clients. */
   readonly callersOnly: boolean;
   /**
-   * Whether each kill hits a relay by its part in a call, most of them in the middle of a takeover, a handover or a
-   * snapshot. The relays must own partitions.
+   * Whether kills are aimed: each kill hits a relay by its role in a call, mostly in the middle of a takeover, a
+   * handover or a snapshot. The relays must own partitions.
    */
   readonly aimed: boolean;
-  /** The fraction of commands that two callers invoke at once. */
+  /** The fraction of commands that two callers invoke at the same time. */
   readonly doubled: number;
-  /** The longest time that a handler works, in milliseconds. */
+  /** The maximum duration of a handler, in milliseconds. */
   readonly workMs: number;
-  /** The time for which a command may wait for its client to connect, in milliseconds. */
+  /** How long a command may wait for its client to connect, in milliseconds. */
   readonly connectMs: number;
-  /** The time that a client has to answer, in milliseconds. */
+  /** The time limit for a client's answer, in milliseconds. */
   readonly respondMs: number;
-  /** The promises that a run must keep besides the invariants. */
+  /** The promises that a run must keep in addition to the invariants. */
   readonly promises: readonly PromiseName[];
-  /** Whether the targets are hit one after the other instead of at random. */
+  /** Whether the targets are hit one after the other, instead of at random. */
   readonly rolling: boolean;
   /**
-   * Whether the store is a master and its replica under a sentinel, instead of one Redis. Relays then connect to it
-   * without a proxy.
+   * Whether the store is a master and its replica under a sentinel, instead of a single Redis. Relays then connect to
+   * the store without a proxy.
    */
   readonly sentinel: boolean;
-  /** Whether the store is a master and its replica, which the run makes the master. A proxy leads each relay to it. */
+  /**
+   * Whether the store is a master and a replica that the run itself can make the master. A proxy leads each relay to
+   * the present master.
+   */
   readonly pair: boolean;
   /** Further settings of the relays. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * The form of Redis, whose connections from all relays share proxies that count commands. Null: one Redis, with a
+   * The form of Redis, if all relays connect to it through proxies that count commands. Null: a single Redis with a
    * proxy for each relay, or a sentinel.
    */
   readonly form: RedisForm | null;
   /**
-   * The number of characters of params and result besides their canary. Large payloads are stored in a directory that
-   * the relays share.
+   * The number of characters of params and result in addition to their canary. Large payloads are stored in a directory
+   * that the relays share.
    */
   readonly bytes: number;
-  /** Whether every relay is asked once more for each end after the load. */
+  /** Whether all relays are asked once more for each command's end after the load. */
   readonly again: boolean;
   /** The number of clients that receive commands. */
   readonly clients: number;
-  /** Whether people pause and resume calls and revoke tokens all the time. The relays must own partitions. */
+  /** Whether people pause and resume calls and revoke tokens during the whole run. The relays must own partitions. */
   readonly stops: boolean;
-  /** With a data directory: when the relay syncs its records (the setting DATA_SYNC). */
+  /** With a data directory: the relay's setting DATA_SYNC, which determines when it syncs its records. */
   readonly sync: '100' | 'always' | 'off';
 };
 
-/** A plan as its list writes it. A member that is absent has the default that most plans use. */
+/** A plan as it is written in a list. An absent member has the default that most plans use. */
 export type PlanRow = Pick<Plan, 'name' | 'says' | 'kinds'> & Partial<Plan>;

@@ -1,12 +1,17 @@
-/** Lists the plans of fault runs by name: which faults, which load, and what must hold. */
+/**
+ * Lists the plans of fault runs by name (which faults, which load, and which promises), and the runs before a release.
+ */
 import type { Plan, PlanRow, Range } from './plan.ts';
 
-// Lists the plans that test one kind of fault each.
+// Plans that test one kind of fault each.
 
 /** The size of a payload that is too large for a history row, in bytes. */
 export const LARGE_BYTES = 24 * 1024;
 
-/** The short plans with one kind of fault each. Planted mistakes show under them, and a correct relay survives them. */
+/**
+ * The short plans with one kind of fault each. Planted mistakes must be noticed under them, and a correct relay must
+ * survive them.
+ */
 const NARROW_PLANS: readonly PlanRow[] = [
   { name: 'slow', says: 'slow handlers', kinds: [], faults: 0, workMs: 4_000 },
   {
@@ -66,8 +71,8 @@ const ALWAYS = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
 const NONE = ['--appendonly', 'no', '--save', ''];
 const SHORT: Range = [0, 0];
 /**
- * The arguments of a Redis that never rewrites its log. If it did, cutting the log's end would lose more than the last
- * second.
+ * The arguments of a Redis that never rewrites its log. After a rewrite, cutting off the log's end would lose more than
+ * the last second.
  */
 const ONE_LOG = [...EVERYSEC, '--auto-aof-rewrite-percentage', '0'];
 
@@ -97,10 +102,10 @@ const base = {
   sync: '100',
 } as const;
 
-/** The connections from each relay pass a proxy that counts commands, and one break follows the other. */
+/** The connections from each relay pass through a proxy that counts commands. Breaks follow one another quickly. */
 const BREAKS: Pick<Plan, 'gap' | 'form'> = { gap: [200, 500], form: 'single' };
 
-/** A handler works for a while, so that each fault of a link hits commands in every state. */
+/** Handlers take some time, so that each fault of a link hits commands in all states. */
 const LINKS: Pick<Plan, 'faults' | 'workMs' | 'promises'> = {
   faults: 6,
   workMs: 500,
@@ -276,7 +281,7 @@ const rows: readonly PlanRow[] = [
   },
 ];
 
-/** The size of a payload of which few commands fill a relay, in bytes, and the bounds of such relays. */
+/** The size in bytes of a payload of which few fill a relay, and the limits of such relays. */
 const FULL_BYTES = 8 * 1024;
 const FULL_AT = {
   CALLBOARD_HISTORY_SHARE_BYTES: String(1024 * 1024),
@@ -285,7 +290,7 @@ const FULL_AT = {
   CALLBOARD_RESULT_MAX_BYTES: String(2 * 1024 * 1024),
 };
 
-/** The plans of relays that own partitions, which need `--owned`. */
+/** The plans for relays that own partitions, which need `--owned`. */
 const OWNED_PLANS: readonly PlanRow[] = [
   {
     name: 'F26',
@@ -297,7 +302,8 @@ const OWNED_PLANS: readonly PlanRow[] = [
     workMs: 300,
     promises: ['recovery', 'aimed'],
   },
-  // Nobody owns anything until all have started and have waited for 1.5 leases: calls need some time between two kills.
+  // The gap is long, because after a kill no relay owns anything until all have started and waited for 1.5 leases, and
+  // calls need some time after that.
   { name: 'F27', says: 'kill -9 of all relays at once', kinds: ['relays-kill'], gap: [10_000, 14_000] },
   { name: 'F28', says: 'the connections for mail closed', kinds: ['mail-cut'], gap: [1_000, 3_000], faults: 10 },
   {
@@ -378,7 +384,7 @@ const OWNED_PLANS: readonly PlanRow[] = [
   },
 ];
 
-/** The plans of the data directory, which need `--durable`. */
+/** The plans for data directories, which need `--durable`. */
 const DATA_PLANS: readonly PlanRow[] = [
   {
     name: 'D1',
@@ -448,39 +454,42 @@ export function planOf(name: string): Plan {
   return plan;
 }
 
-// Lists the fault runs that `npm run faults -- --gate` makes before a release.
+// The fault runs of `npm run faults -- --gate`, before a release.
 
-/** One run of one plan before a release. */
+/** A run of a plan before a release. */
 export type ReleaseRun = {
   readonly plan: string;
   readonly seed: number;
   readonly commands: number;
-  /** The number of faults, the time between them and how long they last; by default those of the plan. */
+  /** The number of faults, the time between them, and their duration. Defaults: those of the plan. */
   readonly faults?: number;
   readonly gap?: Range;
   readonly hold?: Range;
   /**
-   * The highest number of commands per second. Three relays, the store, the clients and the callers share two cores.
+   * The maximum number of commands per second. It is limited because three relays, the store, the clients and the
+   * callers share two cores.
    */
   readonly rate: number;
 };
 
-/** The number of commands per second of most runs. */
+/** The number of commands per second in most runs. */
 const RATE = 120;
 /**
  * The number of commands per second if payloads are spilled. Two cores can handle about 100 such commands per second.
  */
 const LARGE_RATE = 60;
 const SEEDS = [11, 12, 13];
-/** The number of commands of each plan that runs once for each seed. */
+/** The plans that run once for each seed, with the number of commands. */
 const REPEATED = { F2: 4_000, F3: 4_000, F3a: 4_000, F4: 3_000, F5: 3_000, F6: 3_000, F7: 3_000, F8: 4_000 };
-/** The number of commands of each plan that runs only once. */
+/** The plans that run only once, with the number of commands. */
 const ONCE = {
   ...{ F12: 4_000, F13: 4_000, F14: 4_000, F15: 3_000, F17: 3_000, F19: 4_000, sentinel: 2_000 },
   ...{ F20: 4_000, F20r: 4_000, F20t: 4_000, F20s: 4_000, F20c: 4_000, F21: 4_000, F22: 4_000 },
   ...{ F23: 2_000, F24: 2_000, F25: 2_000 },
 };
-/** The plans whose single fault takes most of the run: a process is stopped for 30 s, or a failover is awaited. */
+/**
+ * The plans with a single fault that takes most of the run: a process is stopped for 30 s, or a failover is awaited.
+ */
 const ONE_FAULT: readonly string[] = ['F6', 'F7', 'sentinel'];
 
 const repeated = Object.entries(REPEATED).flatMap(([plan, commands]) =>
@@ -494,20 +503,20 @@ const once = Object.entries(ONCE).map(([plan, commands]) => ({
 }));
 
 /**
- * The runs before a release, in order: many kills of relays, then the other plans of the store and of relays three
- * times each, and the rest once.
+ * The runs before a release, in order: many kills of relays, then the other plans of stores and relays three times
+ * each, and the rest once.
  */
 const RUNS: readonly ReleaseRun[] = [
   { plan: 'F1', seed: 21, commands: 50_000, faults: 20, rate: 330 },
   ...[...repeated, ...once].map((run) => (ONE_FAULT.includes(run.plan) ? { ...run, faults: 1 } : run)),
 ];
 
-/** Returns the runs before a release. `added`: a number that is added to each seed; 0 for the usual seeds. */
+/** Returns the runs before a release. `added`: is added to each seed; 0 gives the usual seeds. */
 export function releaseRuns(added: number): readonly ReleaseRun[] {
   return RUNS.map((run) => ({ ...run, seed: run.seed + added }));
 }
 
-/** The plans that one relay with a data directory must survive, with the number of their commands in the short form. */
+/** The plans for one relay with a data directory, with the number of commands in the short form. */
 const DURABLE = {
   ...{ F0: 500, F1: 2_000, F2: 1_000, F7: 1_000, F12: 1_000, F13: 1_000, F14: 1_000, F15: 1_000, F17: 500, F19: 1_000 },
   ...{ F23: 500, F24: 500, F25: 500 },
@@ -515,8 +524,8 @@ const DURABLE = {
 };
 
 /**
- * Returns the runs of one relay with a data directory. `long`: the plans of the data directory with more faults, and 200
- * kills under 100,000 commands.
+ * Returns the runs of one relay with a data directory. `long`: only the plans for data directories, with more faults,
+ * and 200 kills under 100,000 commands.
  */
 export function durableRuns(seed: number, long: boolean): readonly ReleaseRun[] {
   if (long) {

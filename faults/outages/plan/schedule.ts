@@ -1,4 +1,4 @@
-/** Draws the faults of a run and their times from a seed. The same seed gives the same schedule. */
+/** Draws the faults of a run and their times from a seed. */
 import { ROLES, type Work } from '../log/events.ts';
 import type { Fault, Plan } from './plan.ts';
 import { between, pick, seeded } from '../../lib/random.ts';
@@ -11,14 +11,14 @@ type ScheduleOptions = {
 };
 
 /**
- * What owners do at the kills of a plan with aimed ones, in turn. A takeover follows the kill before it, and handovers
- * the return of its relay. There are more than half, because some kills miss their moment.
+ * The work of owners at which aimed kills hit, in turn. A takeover follows the previous kill, and handovers follow the
+ * return of its relay. More than half of the kills aim at work, because some miss their moment.
  */
 const WORK_AT_KILLS: readonly (Work | null)[] = [null, 'takeover', 'handover', 'snapshot', 'takeover'];
 
 /**
- * Returns the faults of a run with their times. The same options always give the same schedule. One fault ends before
- * the next begins.
+ * Returns the faults of a run with their times. The same options always give the same schedule. Each fault ends before
+ * the next one begins.
  */
 export function scheduleOf({ seed, plan, faults, targets }: ScheduleOptions): readonly Fault[] {
   const random = seeded(seed);

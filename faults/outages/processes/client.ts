@@ -1,6 +1,6 @@
 /**
- * Runs a process of honest clients, which run each command that they receive once, and log it on disk. Its one argument
- * is a ClientOrder as JSON. The process prints `ready` when every link is up, and ends when its standard input does.
+ * Runs a process of honest clients, which run each received command once and log this on disk. Its only argument is a
+ * ClientOrder as JSON. The process prints `ready` when all links are up, and ends when its standard input ends.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,22 +10,22 @@ import { parseDown } from '../../../src/protocol/frame-codec.ts';
 import { ACTIONS, canaryOf, type Logged } from '../log/events.ts';
 import { type FaultLog, openLog, parseLog } from '../log/log.ts';
 
-// Reports ends of commands from instances that never received them. Relays must refuse these reports.
+// Forged reports: instances report the ends of commands that they never received. Relays must refuse these reports.
 
 type Who = ClientOrder['clients'][number];
 type Begun = Extract<Logged, { event: 'run-begin' }>;
 
-/** The time that the relay may take to welcome the forger's link, in milliseconds. */
+/** The timeout for the relay to welcome a forger's link, in milliseconds. */
 const ANSWER_MS = 3_000;
-/** The time for which a forger stays connected, in milliseconds. The relay handles its frames in this time. */
+/** How long a forger stays connected, in milliseconds. In this time the relay handles its frames. */
 const STAY_MS = 300;
-/** The time for which the forger's token is valid, in seconds. The forger uses the token at once. */
+/** How long a forger's token is valid, in seconds. It is used at once. */
 const TOKEN_SECONDS = 3_600;
 
 /**
  * Lets instances that never received the unfinished commands of the previous boot report them as completed, each over
- * its own link. No honest client does this. It tests that a relay accepts an end only from the instance to which the
- * command is bound.
+ * its own link. No honest client does this. The run thereby checks that a relay accepts an end only from the instance
+ * to which the command is bound.
  */
 async function forgeEnds(order: ClientOrder): Promise<void> {
   const begun = begunBefore(order);
@@ -76,26 +76,25 @@ async function forge({ link, secret }: ClientOrder, { user, client }: Who, begun
   socket.close();
 }
 
-/** Defines the options with which a client process of a fault run is started. */
+/** The options with which a client process of a fault run is started. */
 type ClientOrder = {
   readonly proc: string;
   readonly boot: string;
   readonly folder: string;
-  /** The address of the link: `ws://…/connect`. */
+  /** The URL for links: `ws://…/connect`. */
   readonly link: string;
   readonly secret: string;
   readonly clients: readonly { readonly user: string; readonly client: string }[];
   /** Whether other instances first report the unfinished commands of the previous boot. */
   readonly forging: boolean;
-  /** Whether each run is on disk before its handler begins. It takes milliseconds. */
+  /** Whether the log entry of each run is synced to disk before its handler begins, which takes milliseconds. */
   readonly syncs: boolean;
 };
 
-/** The time for which tokens are valid, in seconds: longer than any episode. */
+/** How long tokens are valid, in seconds. It is longer than any run. */
 const DAY_SECONDS = 86_400;
 /**
- * The fraction of the usual backoff after which a client without a link reconnects, so that a run need not wait for a
- * long backoff.
+ * The fraction of the usual backoff that a client without a link waits, so that runs need not wait for long backoffs.
  */
 const RETRY_SHARE = 0.1;
 
@@ -118,14 +117,15 @@ function work({ write, record }: FaultLog, { who, syncs, instance }: WorkParts) 
 }
 
 /**
- * Returns a class of sockets that reports each command that arrives over a socket which the runtime has not given up.
- * What arrives later is never handled, so the client may say that it never arrived.
+ * Returns a class of sockets that reports each command which arrives while the runtime still uses the socket. A command
+ * that arrives later is never handled, so the client may truthfully say that it never arrived.
  */
 function socketThatReports(arrived: (commandId: string) => void): typeof WebSocket {
   return class extends WebSocket {
     constructor(url: string | URL, protocols?: string | string[]) {
       super(url, protocols);
-      // The runtime adds its listener right after this constructor, so it decides first whether to give the socket up.
+      // The runtime adds its listener right after this constructor. So the runtime's listener is called first, and
+      // decides whether to give up the socket.
       queueMicrotask(() =>
         this.addEventListener('message', ({ data }) => {
           const frame = typeof data === 'string' ? parseDown(data) : null;

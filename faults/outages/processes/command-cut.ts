@@ -1,23 +1,26 @@
-/** Finds the command of a connection to Redis at which a proxy breaks the connection. Reads and writes no socket. */
+/**
+ * Determines the command at which a proxy breaks a connection to Redis, from the bytes that pass. It uses no socket
+ * itself.
+ */
 
-/** One command that a connection sends. */
+/** A command that a connection sends. */
 export type SentCommand = {
   /** The number of the command on its connection, from 1. */
   readonly number: number;
   /** The name of the command in upper case. */
   readonly name: string;
-  /** The name that the connection has given itself with CLIENT SETNAME, empty if it has none. */
+  /** The name that the connection set with CLIENT SETNAME; empty if it has none. */
   readonly connection: string;
 };
 
-/** The number of commands of a connection that are counted. What follows passes without being read. */
+/** The number of commands of a connection that are counted. Everything after them passes unread. */
 const COUNTED = 200;
-/** The commands whose replies are pushes. */
+/** The commands whose replies are push messages. */
 const ANSWERED_BY_PUSHES: ReadonlySet<string> = new Set(['SUBSCRIBE', 'UNSUBSCRIBE', 'SSUBSCRIBE', 'PSUBSCRIBE']);
 
 /**
- * Reads what passes over one connection to Redis (RESP3). The command at which it breaks is forwarded, so Redis may run
- * it. All replies before it pass, and its own reply does not.
+ * Reads the bytes that pass over one connection to Redis (RESP3). The command at which the connection breaks is
+ * forwarded, so Redis may run it. All replies to earlier commands pass, but the reply to this command does not.
  */
 export class CommandCounter {
   readonly #breaksAt: (command: SentCommand) => boolean;
@@ -25,23 +28,24 @@ export class CommandCounter {
   #down: Buffer = Buffer.alloc(0);
   #commands = 0;
   #name = '';
-  /** The number of replies that are not pushes: those that must pass, and those that have passed. */
+  /** The numbers of replies, not counting push messages, that must pass and that have passed. */
   readonly #replies = { expected: 0, passed: 0 };
   #breaking = false;
 
-  /** `breaksAt` is called once for each command, before it is forwarded. */
+  /** `breaksAt`: called once for each command, before the command is forwarded. */
   constructor(breaksAt: (command: SentCommand) => boolean) {
     this.#breaksAt = breaksAt;
   }
 
-  /** Takes bytes of the client. Returns the bytes to forward. */
+  /** Receives bytes of the client. Returns the bytes to forward. */
   up(bytes: Buffer): Buffer {
     if (this.#breaking) return Buffer.alloc(0);
     if (this.#commands >= COUNTED) return bytes;
     const all = Buffer.concat([this.#up, bytes]);
     const frames = framesOf(all);
     const commands = frames.map(({ from, to }) => wordsOf(all.subarray(from, to)));
-    // The commands of a handshake arrive together, so a connection's name is known before its first command passes.
+    // All commands of a handshake arrive together, so the connection's name is known before its first command is
+    // forwarded.
     for (const [name, kind, value] of commands)
       if (name === 'CLIENT' && kind?.toUpperCase() === 'SETNAME') this.#name = value ?? '';
     for (const [i, [name = '']] of commands.entries()) {
@@ -58,7 +62,7 @@ export class CommandCounter {
     return all.subarray(0, last);
   }
 
-  /** Takes bytes of Redis. Returns the bytes to forward; null: the connection breaks now. */
+  /** Receives bytes of Redis. Returns the bytes to forward; null: the connection must break now. */
   down(bytes: Buffer): Buffer | null {
     if (!this.#breaking && this.#commands >= COUNTED) return this.#rest(bytes);
     const all = Buffer.concat([this.#down, bytes]);
@@ -95,7 +99,7 @@ function framesOf(bytes: Buffer): readonly Frame[] {
   return frames;
 }
 
-/** Returns where the RESP value that begins at `from` ends; null if its end is not among the bytes. */
+/** Returns the end of the RESP value that begins at `from`; null if the end has not arrived yet. */
 function endOf(bytes: Buffer, from: number): number | null {
   const line = bytes.indexOf(CRLF, from);
   if (line < 0) return null;
@@ -107,7 +111,7 @@ function endOf(bytes: Buffer, from: number): number | null {
     return at <= bytes.length ? at : null;
   }
   const parts = '*~>'.includes(type) ? size : '%|'.includes(type) ? 2 * size : 0;
-  // The value that an attribute belongs to follows it.
+  // An attribute is followed by the value to which it belongs.
   for (let part = 0; part < parts + (type === '|' ? 1 : 0); part++) {
     const end = endOf(bytes, at);
     if (end === null) return null;
@@ -116,7 +120,7 @@ function endOf(bytes: Buffer, from: number): number | null {
   return at;
 }
 
-/** Returns the first words of a command: its name in upper case, and two arguments. */
+/** Returns the first three parts of a command: its name in upper case, and two arguments. */
 function wordsOf(command: Buffer): readonly string[] {
   const words: string[] = [];
   for (let at = command.indexOf(CRLF) + CRLF.length; at < command.length && words.length < 3;) {

@@ -1,6 +1,6 @@
 /**
- * The data directory of a relay under faults: its end can be damaged as a crash does it, its disk can be full, and what
- * was not synced can be lost as in a loss of power.
+ * Controls the data directory of a relay under faults: damages its end as a crash does, fills its disk, and removes
+ * unsynced data as a loss of power does.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -19,30 +19,31 @@ import type { Plan } from '../plan/plan.ts';
 import { makeSmallDisk, type SmallDisk } from './small-disk.ts';
 
 export type DataFolder = Disposable & {
-  /** The settings and the environment with which the relay uses the folder. */
+  /** Environment variables, including settings, with which the relay uses the folder. */
   readonly env: Readonly<Record<string, string>>;
-  /** Appends bytes to the journal, as a crash in the middle of a write leaves them. Only while no relay runs. */
+  /** Appends bytes to the journal, like a crash in the middle of a write. Only while no relay runs. */
   tear(random: () => number): void;
   /**
-   * Removes what had not been synced, and changes the id of this boot. Only while no relay runs. Returns until when all
-   * records were kept, in nanoseconds of the monotonic clock: when the last sync began that ended.
+   * Removes all data that had not been synced, and changes the id of this boot. Only while no relay runs. Returns the
+   * time until which all records were kept, in nanoseconds of the monotonic clock: the start of the last completed
+   * sync.
    */
   losePower(random: () => number): number;
-  /** How long a record may be lost by a loss of power, in milliseconds; null: without a bound. */
+  /** How old a record may be that a loss of power removes, in milliseconds; null: any age. */
   readonly withinMs: number | null;
-  /** The file system of the folder, which can be filled and made read-only; null if the plan needs none. */
+  /** The file system of the folder, which can be filled and made read-only; null if the plan does not need it. */
   readonly disk: SmallDisk | null;
 };
 
-/** The most bytes of an unfinished batch. */
+/** The maximum number of bytes of an unfinished batch. */
 const TORN_BYTES = 200;
-/** The size of a page, which a disk writes whole or not at all. */
+/** The size of a page in bytes. A disk writes a page either completely or not at all. */
 const PAGE_BYTES = 4096;
 
 /** The size of the file system of a data directory, in bytes. */
 const DISK_BYTES = 64 * 1024 * 1024;
 
-/** Makes the data directory of a plan. `folder`: the folder of the run. */
+/** Creates the data directory for a plan. `folder`: the folder of the run. */
 export function makeDataFolder(folder: string, { sync, kinds }: Pick<Plan, 'sync' | 'kinds'>): DataFolder {
   const needsDisk = kinds.some((kind) => kind === 'data-full' || kind === 'relay-shut');
   const disk = needsDisk ? makeSmallDisk(DISK_BYTES) : null;
@@ -82,7 +83,7 @@ function namesOf(root: string, kind: string): readonly string[] {
     .sort();
 }
 
-/** Compiles the library that notes what a relay synced. Throws if this machine has no C compiler. */
+/** Compiles the library that records what a relay has synced. Throws if this machine has no C compiler. */
 function compileShim(folder: string): string {
   const [source, library] = [join(import.meta.dirname, 'power-loss.c'), join(folder, 'power-loss.so')];
   const { status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl']);
@@ -93,7 +94,7 @@ function compileShim(folder: string): string {
 type Synced = {
   readonly sizes: ReadonlyMap<string, number>;
   readonly names: ReadonlySet<string>;
-  /** When the last sync of a journal began, in nanoseconds. */
+  /** The start of the last sync of a journal, in nanoseconds. */
   readonly keptUntil: number;
 };
 
@@ -107,14 +108,14 @@ function readLog(path: string): Synced {
     const synced = /^(?<bytes>\d+) (?<began>\d+) (?<of>.*)$/.exec(kind === 'S' ? rest : '')?.groups;
     if (!synced) continue;
     const { bytes, began, of = '' } = synced;
-    // A file may be renamed after its sync.
+    // A file may have been renamed after its sync.
     for (const name of [of, of.replace(/\.new$/, '')]) sizes.set(name, Number(bytes));
     if (/\/journal-\d+$/.test(of) && names.has(of)) keptUntil = Math.max(keptUntil, Number(began));
   }
   return { sizes, names, keptUntil };
 }
 
-/** Removes the end of a file that was not synced, or one page of it: a disk may write pages in any order. */
+/** Removes the unsynced end of a file, or only one page of it, because a disk may write pages in any order. */
 function forget(path: string, synced: number, random: () => number): void {
   const { size } = statSync(path);
   const firstPage = Math.ceil(synced / PAGE_BYTES);

@@ -20,56 +20,56 @@ export type Load = {
   readonly perSecond: number;
   readonly relays: readonly { readonly name: string; readonly url: string }[];
   readonly clients: readonly { readonly user: string; readonly client: string }[];
-  /** The fraction of commands that a second caller invokes at the same time under the same id. */
+  /** The fraction of commands that a second caller invokes at the same time with the same id. */
   readonly doubled: number;
-  /** The longest time that a handler works, in milliseconds. */
+  /** The maximum duration of a handler, in milliseconds. */
   readonly workMs: number;
-  /** The time for which a command may wait for its client to connect, in milliseconds. */
+  /** How long a command may wait for its client to connect, in milliseconds. */
   readonly connectMs: number;
-  /** The time that a client has to answer, in milliseconds. */
+  /** The time limit for a client's answer, in milliseconds. */
   readonly respondMs: number;
-  /** The number of characters of params and result besides their canary. */
+  /** The number of characters of params and result in addition to their canary. */
   readonly bytes: number;
-  /** Gets the calls in progress, and knows who owns a user; null: it does not matter. */
+  /** Receives the calls in progress, and knows the owner of each user; null: owners do not matter. */
   readonly owners: OwnerWatch | null;
-  /** Whether the method `again` will be called after `run`. */
+  /** Whether `again` will be called after `run`. */
   readonly again: boolean;
 };
 
 type Driver = AsyncDisposable & {
-  /** Resolves when a caller has the end of every command, or has given up. */
+  /** Resolves when a caller has received the end of every command or has given up. */
   run(): Promise<void>;
-  /** Asks every relay once more for the end of each command. */
+  /** Asks all relays once more for the end of each command. */
   again(): Promise<void>;
   readonly begun: number;
-  /** Holds a token, over a link to each relay that is tried, and over HTTP. */
+  /** Returns a holder of a token, which has a link to each relay that it tries, and uses HTTP. */
   hold(token: TriedToken): TokenHolder;
 };
 
 export type TokenHolder = AsyncDisposable & {
-  /** Invokes a command once, and does not repeat it. Resolves with whether it has run. */
+  /** Invokes a command once, without repeating it. Resolves with whether the command ran. */
   tryOnce(relay: string, over: 'http' | 'link'): Promise<boolean>;
 };
 
-/** A token whose calls the run judges. `id`: that of the token. */
+/** A token whose calls the run judges. `id`: the token's id. */
 export type TriedToken = { readonly id: string; readonly text: string; readonly user: string };
 
-/** The maximum number of commands that are open at once. A hanging relay must not get more load. */
+/** The maximum number of unfinished commands. A relay that hangs must not get more load. */
 const OPEN_MAX = 1_000;
-/** The number of commands that are invoked again at the same time, after the end of the load. */
+/** The number of commands that are invoked again at the same time after the load. */
 const AGAIN_AT_ONCE = 20;
-/** The interval at which the driver begins the calls that are due, in milliseconds. */
+/** The interval at which the driver starts the calls that are due, in milliseconds. */
 const TICK_MS = 20;
 /** The number of attempts after which a command without an answer is given up. */
 const TRIES = 60;
 /**
- * The wait after a refusal or a missing answer, in milliseconds. It doubles each time up to `most`, which is longer
- * than any refusal asks for.
+ * The pause after a refusal or a missing answer, in milliseconds. It doubles each time up to `most`, which is longer
+ * than any pause that a refusal requests.
  */
 const PAUSE_MS = { first: 250, most: 2_000 } as const;
-/** The times of a call that is not repeated, in milliseconds. */
+/** The time limits of a call that is not repeated, in milliseconds. */
 const TRIED_MS = { connectMs: 1_000, respondMs: 2_000 } as const;
-/** The codes that prove that this request did not admit the command. Any other code proves nothing. */
+/** Codes which prove that the request did not admit the command. Any other code proves nothing. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'not_connected',
   'instance_mismatch',
@@ -84,7 +84,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'unauthenticated',
 ]);
 
-/** Creates the driver of a run. Each of its requests goes to a relay over HTTP or over a link, chosen at random. */
+/** Creates the driver of a run. It sends each request to a randomly chosen relay, over HTTP or over a link. */
 export function createDriver(load: Load): Driver {
   const { commands, perSecond } = load;
   const random = seeded(load.seed);
@@ -144,7 +144,7 @@ function honestToken(user: string): Promise<string> {
 
 type Callers = AsyncDisposable & { get(relay: string, user: string, over: 'http' | 'link'): Caller };
 
-/** `tokenOf`: the token of all callers. Absent: each has one of its own user. */
+/** `tokenOf`: returns the token of a user's callers. Default: an honest token of the user. */
 function createCallers({ relays }: Load, tokenOf: (user: string) => string | Promise<string> = honestToken): Callers {
   const made = new Map<string, Caller>();
   const make = (name: string, user: string, over: 'http' | 'link'): Caller => {
@@ -174,12 +174,12 @@ type Command = {
   readonly random: () => number;
 };
 
-/** The fraction of commands that are of the action `rest`. */
+/** The fraction of commands with the action `rest`. */
 const REST_SHARE = 0.25;
 
 function newCommand({ clients, doubled, workMs }: Load, random: () => number, id: string): Command {
   const key = { ...pick(random, clients), command: id };
-  // Each command has its own random sequence, so that commands do not influence each other.
+  // Each command has its own random sequence, so that commands do not influence one another.
   const own = seeded(Math.floor(random() * 2 ** 32));
   const times = { key, workMs: between(own, 0, workMs), doubled: own() < doubled };
   const action = own() < REST_SHARE ? 'rest' : 'work';
@@ -195,8 +195,8 @@ type AskResult = 'ended' | 'admitted' | 'refused' | 'nothing';
 type Ask = { readonly command: Command; readonly caller: string };
 
 /**
- * Asks relays, chosen at random, until one reports the end of the command or refuses it after its admission. Gives up
- * after TRIES attempts.
+ * Asks randomly chosen relays until one reports the end of the command, or refuses the command after its admission.
+ * Gives up after TRIES attempts.
  */
 async function insist(load: Load, callers: Callers, { command, caller }: Ask): Promise<void> {
   let admitted = false;
@@ -213,9 +213,9 @@ type Once = {
   readonly command: Command;
   readonly wait: string;
   readonly how: 'invoke' | 'attach';
-  /** The name of the relay to ask. Absent: any relay. */
+  /** The name of the relay to ask; default: any relay. */
   readonly of?: string;
-  /** Calls with a token of its own. Absent: an honest caller over HTTP or a link. */
+  /** A caller with its own token; default: an honest caller over HTTP or a link. */
   readonly by?: { readonly caller: Caller; readonly token: string };
 };
 
@@ -269,8 +269,8 @@ function attach(caller: Caller, { user, client, command }: Key, withinMs: number
 type Result = { readonly canary: string | null; readonly by: string | null };
 
 /**
- * Returns the canary and the instance in the result of an invocation. If the filler did not come back unchanged, the
- * canary is `other bytes`.
+ * Returns the canary and the instance from the result of an invocation. The canary is `other bytes` if the filler did
+ * not come back unchanged.
  */
 function resultOf(invocation: Invocation, filler: string): Result {
   const result = invocation.outcome === 'completed' ? invocation.result : null;

@@ -1,20 +1,20 @@
-/** Notes when the machine did not run the proxies of a run, which are in this process, or its Redis. */
+/** Logs when the machine did not run the proxies of a run, which are in this process, or its Redis. */
 import { Redis } from 'ioredis';
 import { createTurnMeter } from '../../lib/cost-probe.ts';
 import { openLog } from '../log/log.ts';
 
-/** The interval at which the turns are read and Redis is asked, and from when on that is noted, in milliseconds. */
+/** The interval at which stalls are checked, and the minimum duration of a stall that is logged, in milliseconds. */
 const LOOK_MS = 500;
 const LONG_MS = 500;
 
-/** Watches until it is disposed. `redisUrls`: of the servers that relays use. */
+/** Watches until it is disposed. `redisUrls`: the URLs of the servers that relays use. */
 export function watchMachine(folder: string, redisUrls: readonly string[]): AsyncDisposable {
   const log = openLog({ folder, proc: 'machine', boot: '1' });
   const meter = createTurnMeter();
   const servers = redisUrls.map((url) => new Redis(url, { maxRetriesPerRequest: null }));
-  // A run kills its Redis.
+  // Errors are ignored, because a run kills its Redis.
   for (const server of servers) server.on('error', () => {});
-  // The answer to a ping may come late.
+  // The answer to a ping may arrive after the end.
   let isClosed = false;
   const note = (of: string, turnMs: number, stalledMs: number): void => {
     if (stalledMs >= LONG_MS && !isClosed) log.write({ event: 'turns', of, turnMs, stalledMs });
@@ -31,7 +31,7 @@ export function watchMachine(folder: string, redisUrls: readonly string[]): Asyn
   let readAt = performance.now();
   const timer = setInterval(() => {
     const { worstMs, stalledMs: timersMs } = meter.take();
-    // The meter does not see a stall that begins right after it was read.
+    // The meter does not notice a stall that begins right after it was read.
     const stalledMs = Math.max(timersMs, performance.now() - readAt - LOOK_MS);
     readAt = performance.now();
     note('proxies', worstMs, stalledMs);

@@ -1,4 +1,6 @@
-/** Watches relays that own partitions: who owns each user, and which takeover, handover or snapshot runs. */
+/**
+ * Watches relays that own partitions: the owner of each user, and the takeovers, handovers and snapshots in progress.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { nodeOf, readFence } from '../../../src/backends/owned/fence.ts';
@@ -10,37 +12,40 @@ import { isRecord, parsedJson } from '../../../src/core/json.ts';
 import type { Work } from '../log/events.ts';
 
 /**
- * Something that runs now. `by`: the node of the relay that owns the partition at that moment. `step`: the note of a
- * handover that was just sent: before the next owner reads, before the fence moves, or after that.
+ * Work in progress. `by`: the node of the relay that owns the partition at that moment. `step`: for a handover, the
+ * note that was just sent. There are three: before the next owner reads the partition, before the fence moves, and
+ * after that.
  */
 export type Moment = {
   readonly work: Work;
   readonly by: string;
   readonly step: 'follow' | 'ready' | 'yours' | null;
-  /** Resolves with whether it was unfinished when this node was killed. To be called right after the kill. */
+  /**
+   * Resolves with whether the work was unfinished when this node was killed. It must be called right after the kill.
+   */
   readonly wasCut: (victim: string) => Promise<boolean>;
 };
 
-/** The relays that serve a call in progress, besides its owner. */
+/** The relays that take part in a call in progress, besides its owner. */
 export type CallInProgress = { readonly user: string; readonly client: string; readonly relay: string };
 
-/** The notes of a process to another one, or to all, that tell of its partitions. */
+/** A note about partitions from one process to another one, or to all. */
 type Note = { readonly from: string; readonly to: string | null; readonly kind: string; readonly partition: number };
 
-/** How often fences are read, in milliseconds. */
+/** The interval at which fences are read, in milliseconds. */
 const LOOK_MS = 100;
-/** How long a note may take that was sent before a kill, in milliseconds. */
+/** How long a note that was sent before a kill may take to arrive, in milliseconds. */
 const UNDER_WAY_MS = 100;
 
 export class OwnerWatch implements AsyncDisposable {
-  /** The calls in progress. The driver of the run notes them. */
+  /** The calls in progress, which the driver of the run adds and removes. */
   readonly calls = new Set<CallInProgress>();
   readonly #redis: Redis;
   readonly #notes: Redis;
   readonly #keys: Keys;
   readonly #placement: Placement;
   #fences: readonly (string | null)[] = [];
-  /** When each partition was last announced by its owner, and by which node. */
+  /** When each partition was last announced by its owner, and the owner's node. */
   readonly #announced = new Map<number, { readonly at: number; readonly node: string }>();
   #onMoment: (moment: Moment) => void = () => {};
   #isClosed = false;
@@ -51,31 +56,36 @@ export class OwnerWatch implements AsyncDisposable {
     this.#notes = notes;
     this.#keys = keys;
     this.#placement = createPlacement(keys.division.partitions, (userId) => userId);
-    // What is asked then has no answer if Redis is away, or if the run ends.
+    // Errors are ignored: a question to Redis has no answer if Redis is away or the run ends.
     notes.on('pmessage', (_pattern, channel: string, text: string) => void this.#heard(channel, text).catch(() => {}));
     this.#looking = this.#look();
   }
 
-  /** Watches the relays of a namespace over one Redis, once they have claimed. */
+  /**
+   * Starts to watch the relays of a namespace over one Redis. Resolves after the relays have claimed their partitions.
+   */
   static async start(url: string, namespace: string): Promise<OwnerWatch> {
     const redis = new Redis(url);
     const named = ownedNamespace(namespace);
     const [partitions, groups] = ((await redis.get(new Keys(named, ONE_GROUP).ofGroup(0).map)) ?? '').split(' ');
     if (groups !== '1') throw new Error('the partitions of the relays are not in one slot group');
     const keys = new Keys(named, { ...ONE_GROUP, partitions: Number(partitions) });
-    // Redis tells of what is appended to lists: the pieces of snapshots.
+    // Makes Redis notify of data appended to lists, which are the pieces of snapshots.
     await redis.config('SET', 'notify-keyspace-events', 'Kl');
     const notes = redis.duplicate();
     await notes.psubscribe(`${keys.mailToAll}*`, `${LISTS}${keys.of(0).snapshot('').replace(/0:$/, '')}*`);
     return new OwnerWatch({ redis, notes, keys });
   }
 
-  /** Returns the node that owns a user, as it was read last; null: none, or a dead one that is not known as such. */
+  /**
+   * Returns the node that owns a user, as of the last read. Null: no node does, or the owner has ended and no other
+   * node has noticed it.
+   */
   ownerOf(user: string): string | null {
     return this.#nodeIn(this.#placement.ofUser(user));
   }
 
-  /** Resolves with the next moment of this kind; null: there was none in this time. */
+  /** Resolves with the next moment that fits; null if there is none in this time. */
   async next(fits: (moment: Moment) => boolean, withinMs: number): Promise<Moment | null> {
     const { promise, resolve } = Promise.withResolvers<Moment | null>();
     const timer = setTimeout(() => resolve(null), withinMs);
@@ -122,7 +132,7 @@ export class OwnerWatch implements AsyncDisposable {
     const partition = Number(/:snap:(\d+):/.exec(key)?.[1]);
     const by = this.#nodeIn(partition);
     if (event !== 'rpush' || by === null) return;
-    // A snapshot that counts has no expiry.
+    // A completed snapshot has no expiry.
     const wasCut = async (): Promise<boolean> => (await this.#redis.pttl(key)) >= 0;
     this.#onMoment({ work: 'snapshot', by, step: null, wasCut });
   }
@@ -155,7 +165,7 @@ export class OwnerWatch implements AsyncDisposable {
     this.#onMoment({ work: 'handover', by: nodeOf(kind === 'yours' ? receiver : giver), step: kind, wasCut });
   }
 
-  /** Returns how many partitions name a process without a lease. */
+  /** Returns the number of partitions whose owner is a process without a lease. */
   async #orphans(): Promise<number> {
     await this.#readFences();
     const { live } = this.#keys.ofGroup(0);
@@ -168,7 +178,7 @@ export class OwnerWatch implements AsyncDisposable {
 }
 
 const ONE_GROUP = { partitions: 1, groups: 1, digest: '' };
-/** How the channels begin on which Redis tells what happens to a key. */
+/** The prefix of the channels on which Redis notifies of changes to keys. */
 const LISTS = '__keyspace@0__:';
 
 function noteIn(from: string, to: string | null, json: string): readonly Note[] {

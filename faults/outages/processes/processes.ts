@@ -5,10 +5,10 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'no
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** One process of a run, which can be killed, paused and restarted. Signals are sent to its own process id only. */
+/** A process of a run, which can be killed, paused and restarted. Signals are sent only to its own process id. */
 export type Proc = {
   readonly name: string;
-  /** The number of times that the process was started, this start included. */
+  /** How often the process was started, including this time. */
   readonly boot: number;
   readonly pid: number;
   readonly alive: boolean;
@@ -26,8 +26,8 @@ export type Proc = {
 };
 
 /**
- * How a process ended: its exit code, or the signal that ended it. `asked`: whether this program had killed it or asked
- * it to stop; null if it ended by itself.
+ * How a process ended: its exit code, or the signal that ended it. `asked`: whether this program killed it or asked it
+ * to stop; null if it ended by itself.
  */
 type ProcEnd = {
   readonly code: number | null;
@@ -41,19 +41,19 @@ export type Start = {
   readonly folder: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The limit of open files that the process starts with. Absent: that of this process. Works on Linux only. */
+  /** The limit of open files with which the process starts; default: that of this process. It works on Linux only. */
   readonly descriptors?: number | undefined;
 };
 
 export type Started = { readonly proc: Proc; readonly firstLine: string };
 
-/** The processes that run. This process kills them when it exits, for whatever reason. */
+/** The running processes. This process kills them when it exits for any reason. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** The time that a process may take to be ready, in milliseconds. */
+/** The timeout for a process to be ready, in milliseconds. */
 const START_MS = 60_000;
-/** The number of characters of a process's standard error that are shown when the process has ended by itself. */
+/** The maximum number of characters of its standard error that are shown if a process ended by itself. */
 const COMPLAINT_CHARS = 2_000;
 
 /**
@@ -64,7 +64,7 @@ export async function start({ name, boot, folder, args, env, descriptors }: Star
   const complaints = join(folder, `${name}.${boot}.err`);
   const errors = openSync(complaints, 'a');
   const limited = descriptors === undefined ? [] : ['prlimit', `--nofile=${descriptors}`];
-  // prlimit becomes the process that it starts, so the process id stays the same.
+  // prlimit replaces itself with the program that it starts, so the process id stays the same.
   const [program = process.execPath, ...rest] = [...limited, process.execPath, ...args];
   const child = spawn(program, rest, {
     env: { PATH: process.env['PATH'], ...env },
@@ -136,13 +136,13 @@ function handleOf(child: ChildProcess, { name, boot, complaint }: Pick<Proc, 'na
   };
 }
 
-/** Returns the memory that a process uses, in bytes; null once the process has ended. Works on Linux only. */
+/** Returns the memory of a process in bytes; null if the process has ended. It works on Linux only. */
 export function memoryOf(pid: number): number | null {
   const line = read(`/proc/${pid}/status`)?.match(/^VmRSS:\s+(\d+) kB$/m);
   return line?.[1] === undefined ? null : Number(line[1]) * 1024;
 }
 
-/** Returns the number of sockets that a process has open. Works on Linux only, and returns 0 elsewhere. */
+/** Returns the number of open sockets of a process. It works on Linux only, and returns 0 elsewhere. */
 export function socketsOf(pid: number): number {
   const folder = `/proc/${pid}/fd`;
   try {

@@ -1,4 +1,4 @@
-/** Runs a TCP proxy between the processes of a run, which can delay, cut or drop what passes. */
+/** Runs a TCP proxy between the processes of a run. It can delay, cut or drop the data that pass. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
@@ -22,56 +22,57 @@ export type Proxy = AsyncDisposable & {
   /** The number of open connections. */
   readonly size: number;
   set(mode: ProxyMode): void;
-  /** Breaks every connection with RST. */
+  /** Breaks all connections with RST. */
   reset(): void;
-  /** Closes every connection on the target's side only. The side that connected does not learn of it and waits. */
+  /** Closes all connections on the target's side only. The side that connected does not notice it and waits. */
   halfOpen(): void;
   /**
-   * Closes every connection on the connecting side only. The target does not learn of it until the returned function is
+   * Closes all connections on the connecting side only. The target does not notice it until the returned function is
    * called.
    */
   breakNear(): () => void;
   /**
-   * From now on, each open connection drops what goes up to its target, or comes down from it, without notice, and its
-   * connecting side does not learn that the target closes it. The returned function then does to these connections what `breakNear` does.
+   * From now on, each open connection silently drops all data to its target (or from it), and its connecting side does
+   * not notice if the target closes the connection. The returned function then does the same to these connections as
+   * `breakNear`.
    */
   swallow(direction: Direction): () => () => void;
   /**
-   * From now on, keeps back what the connecting side of each new connection sends after the first answer of its target:
-   * the frames of a WebSocket, whose handshake passes.
+   * From now on, holds back what the connecting side of each new connection sends after its target's first answer. For
+   * a WebSocket these are the frames; the handshake passes.
    */
   holdBack(): HeldBack;
-  /** Drops the next answer of a target and closes its connection. The request has arrived. */
+  /** Drops the next answer of a target and closes its connection. The request itself has arrived. */
   dropReply(): void;
-  /** The number of answers that `dropReply` has dropped. */
+  /** The number of answers that `dropReply` has dropped so far. */
   readonly dropped: number;
   /**
-   * From now on, breaks each connection to Redis at the first of its commands for which `breaksAt` returns true: the
-   * command arrives, and its answer does not. `breaksAt` is called once for each of the first 200 commands of each
-   * connection that was opened through a proxy with `counts`. Null: no connection breaks.
+   * From now on, breaks each connection to Redis at its first command for which `breaksAt` returns true: the command
+   * arrives, but its answer does not. `breaksAt` is called once for each of the first 200 commands of each connection.
+   * The proxy must have the option `counts`. Null: breaks no connections.
    */
   breakAt(breaksAt: ((command: SentCommand) => boolean) | null): void;
 };
 
-/** The connections whose first data a proxy keeps back. */
+/** Connections whose first data a proxy holds back. */
 type HeldBack = {
-  /** The number of connections of which something is kept back. */
+  /** The number of connections with held-back data. */
   readonly size: number;
   /**
-   * Closes these connections on the connecting side only, and keeps nothing of later connections back. The returned
-   * functions send the targets what was kept back, and close the connections to the targets.
+   * Closes these connections on the connecting side only, and holds back no more data of later connections. The
+   * returned functions send the held-back data to the targets, and close the connections to the targets.
    */
   breakNear(): { readonly release: () => void; readonly close: () => void };
 };
 
 export type ProxyOptions = {
-  /** Whether the commands to Redis are counted, as `breakAt` needs it; default false. */
+  /** Whether the proxy counts commands to Redis, as `breakAt` needs it; default false. */
   readonly counts?: boolean;
-  /** The certificate with which connections are accepted over TLS. The connections to targets have no TLS. */
+  /** The certificate for accepting connections over TLS. Connections to targets never use TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 };
 
-/** Returns the loopback ports that a connection may go to, in order of preference. It is called for each connection. */
+/** Returns the loopback ports to which a connection may go, in order of preference. Called for each connection. */
 export type Targets = () => readonly number[];
 
 type Pair = {
@@ -80,11 +81,11 @@ type Pair = {
   dead: boolean;
   cutOff: boolean;
   late: boolean;
-  /** The direction in which nothing passes any more; null: both are open. */
+  /** The direction in which no data pass any more; null: none. */
   swallows: Direction | null;
-  /** Whether the target has sent something. */
+  /** Whether the target has sent any data. */
   answered: boolean;
-  /** What is kept back of the data to the target; null: the data passes. */
+  /** The held-back data to the target; null: data pass. */
   readonly held: Buffer[] | null;
   readonly counter: CommandCounter | null;
 };
@@ -98,7 +99,7 @@ type State = {
   breaksAt: ((command: SentCommand) => boolean) | null;
 };
 
-/** Starts a TCP proxy on loopback that can inject faults. */
+/** Starts a TCP proxy on the loopback address that can inject faults. */
 export async function startProxy(targets: Targets, { counts = false, tls }: ProxyOptions = {}): Promise<Proxy> {
   const pairs = new Set<Pair>();
   const state: State = { mode: { kind: 'pass' }, drops: 0, dropped: 0, holding: false, counts, breaksAt: null };
@@ -173,7 +174,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Connects to the first port that accepts a connection; null if none does. */
+/** Connects to the first of these ports that accepts a connection; null if none does. */
 async function reach(ports: readonly number[]): Promise<Socket | null> {
   for (const port of ports) {
     const far = connect(port, '127.0.0.1');
@@ -187,7 +188,7 @@ async function reach(ports: readonly number[]): Promise<Socket | null> {
   return null;
 }
 
-/** Closes connections on the connecting side only. The returned function closes them on the other side. */
+/** Closes connections on the connecting side only. The returned function closes them on the target's side. */
 function breakNear(broken: readonly Pair[]): () => void {
   for (const pair of broken) {
     pair.dead = true;
@@ -243,7 +244,7 @@ function carry(pair: Pair, direction: Direction, state: State): void {
   from.resume();
 }
 
-/** Returns a queue that runs actions in order and not before their times, so that no data overtakes delayed data. */
+/** Returns a queue that runs functions in order and not before their times, so that no data overtake delayed data. */
 function createLater(): { add(ms: number, act: () => void): void } {
   const waiting: { readonly at: number; readonly act: () => void }[] = [];
   const turn = (): void => {
@@ -268,8 +269,8 @@ function send(to: Socket, bytes: Buffer, mode: ProxyMode): void {
 
 function breakOff({ near, far }: Pair): void {
   for (const socket of [near, far]) {
-    // Node refuses to reset a socket during its shutdown, and then keeps the handle for ever, so the process could not
-    // end. A TLS connection cannot be reset.
+    // Destroyed instead of reset: Node refuses to reset a socket that is shutting down, and then keeps its handle
+    // forever, so that the process could not end. A TLS connection cannot be reset.
     const shutting = socket.writableEnded && !socket.writableFinished;
     if (shutting || socket instanceof TLSSocket) socket.destroy();
     else socket.resetAndDestroy();

@@ -1,4 +1,4 @@
-/** Starts and restarts the relay processes of a fault run. world.ts starts the proxies and Redis. */
+/** Starts and restarts the relay processes of a fault run. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,49 +10,51 @@ import { WRITE_LOG, type WriteLogOptions } from './write-log.ts';
 
 export const SECRET = 'a secret of the fault runs, long enough for HS256';
 export const ADMIN_TOKEN = 'the-administrator-of-the-fault-runs';
-/** The first boot number of a node's second processes. It is distinct from the boot numbers of the node itself. */
+/** The first boot number for second processes of a node. It keeps them apart from the boots of the node itself. */
 const TWINS = 1_000;
 const MEMORY_LOG_MODULE = pathToFileURL(join(import.meta.dirname, 'memory-log.ts')).href;
 const WRITE_LOG_MODULE = pathToFileURL(join(import.meta.dirname, 'write-log.ts')).href;
 const STEPPED_DATE_MODULE = pathToFileURL(join(import.meta.dirname, 'stepped-date.ts')).href;
 const SOURCE = join(import.meta.dirname, '..', '..', '..', 'src');
-/** Redis keeps each record, because the judge reads the records of all commands at the end of a run. */
+/** Redis must keep all records, because the judge reads them at the end of a run. */
 const EVERY_RECORD = { CALLBOARD_RECORDS_SHARE: '10000000', CALLBOARD_RECORDS_MAX: '10000000' };
-/** One relay of the run, which keeps its node id and port through all its boots. */
+/** A relay of the run. It keeps its node id and port through all its boots. */
 export type Relay = {
   readonly name: string;
   readonly port: number;
   readonly url: string;
   /** The current process, which may have ended. */
   readonly proc: Proc;
-  /** The number of sockets of the process when it was ready and before any connection. */
+  /** The number of open sockets of the process when it was ready and before it had any connections. */
   readonly baseline: number;
-  /** All processes of this node that became ready, in order, the second processes included. */
+  /** All processes of this node that became ready, in order, including second processes. */
   readonly boots: readonly Proc[];
-  /** Starts a new process in place of the one that ended. */
+  /** Starts a new process to replace the one that has ended. */
   restart(): Promise<void>;
-  /** Starts another process of the same node, on a port that no client knows. Rejects when the node id is refused. */
+  /** Starts a second process of the same node, on a port that no client knows. Rejects if the node id is refused. */
   twin(): Promise<Proc>;
-  /** Sets the clock of the day of the current process this far ahead, or back. The run must log memory. */
+  /** Sets the wall clock of the current process ahead by this much (negative: back). The run must log memory. */
   stepClock(aheadMs: number): void;
 };
 
 export type RelayOptions = {
   readonly name: string;
   readonly folder: string;
-  /** The address of Redis, or of a proxy in front of it. Null: direct mode. */
+  /** The URL of Redis, or of a proxy before it. Null: direct mode. */
   readonly redisUrl: string | null;
   readonly namespace: string;
-  /** The folder of the relay's sources, if they are a mutant. If absent, the relay runs this project's sources. */
+  /** The folder of the relay's sources, if they contain a mutant; default: this project's sources. */
   readonly source?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether the relay collects garbage every few seconds and logs its memory to the folder. Absent: no. */
+  /** Whether the relay collects garbage every few seconds and logs its memory to the folder. Default false. */
   readonly logsMemory?: boolean;
-  /** How many connections the relay may open later, and keep. Absent: none. */
+  /** The number of connections that the relay may open later and keep; default 0. */
   readonly laterSockets?: number;
-  /** Whether it logs each command that it writes to clients, and each answer that begins a pause. Absent: no. */
+  /**
+   * Whether the relay logs each command that it writes to clients, and each answer that begins a pause. Default false.
+   */
   readonly logsWrites?: boolean;
-  /** The limit of open files that the process starts with. Absent: that of this process. */
+  /** The limit of open files with which the process starts; default: that of this process. */
   readonly descriptors?: number | undefined;
 };
 
@@ -92,10 +94,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   };
 }
 
-/**
- * The time that further connections to sentinels, a cluster or TLS take to open after a relay is ready, in
- * milliseconds.
- */
+/** How long further connections to sentinels, a cluster or TLS take to open after a relay is ready, in milliseconds. */
 const CONNECTIONS_MS = 1_000;
 
 function clockFileOf({ folder, name }: RelayOptions): string {

@@ -1,28 +1,30 @@
-/** Creates a folder for a run that is a small file system, which can be filled and made read-only. */
+/** Creates a folder with a small file system of its own, which can be filled and made read-only. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MIB = 1024 * 1024;
-/** The number of attempts to mount the folder again, because it may still be in use. */
+/** The maximum number of attempts to remount the file system, because it may still be in use. */
 const REMOUNTS = 50;
 
-/** Why a directory cannot be filled on this machine. */
+/** The reason why a directory cannot be filled on this machine. */
 export const NOT_MOUNTED = 'a small file system cannot be mounted';
 
-/** A directory of a run. If the machine permits it, the directory is a small file system of its own. */
+/** A directory of a run. If the machine permits it, the directory is a separate small file system. */
 export type SmallDisk = Disposable & {
   readonly path: string;
-  /** Whether the folder is a separate file system, which has its own size and can be made read-only even for root. */
+  /**
+   * Whether the directory is a separate file system, which has its own size and can be made read-only even for root.
+   */
   readonly mounted: boolean;
   /** Returns the paths of all stored payloads. */
   files(): readonly string[];
-  /** Makes the directory writable or read-only. Returns false if that is not possible on this machine. */
+  /** Makes the directory writable or read-only. Returns false if this machine cannot do that. */
   setWritable(writable: boolean): boolean;
   /**
-   * Leaves no free room in the file system, or gives it its size back. Returns false if the directory has no file system
-   * of its own.
+   * Removes all free room from the file system, or gives it its size back. Returns false if the directory is not a
+   * separate file system.
    */
   setFull(full: boolean): boolean;
 };
@@ -36,7 +38,7 @@ export function makeSmallDisk(bytes: number): SmallDisk {
     if (mounted) run('umount', '-l', path);
     rmSync(path, { recursive: true, force: true });
   };
-  // This program may be interrupted.
+  // Needed because this program may be interrupted.
   process.once('exit', remove);
   return {
     path,
@@ -51,7 +53,8 @@ export function makeSmallDisk(bytes: number): SmallDisk {
       for (const folder of foldersIn(path)) chmodSync(folder, writable ? 0o700 : 0o500);
       return true;
     },
-    // The size is changed, so that a large file system is full at once and without as much memory.
+    // Changes the size instead of writing a file, so that a large file system is full at once and without using as much
+    // memory.
     setFull: (full) => mounted && remount(path, () => `size=${full ? usedBytes(path) : size * MIB}`),
     [Symbol.dispose]() {
       process.off('exit', remove);
@@ -61,8 +64,8 @@ export function makeSmallDisk(bytes: number): SmallDisk {
 }
 
 /**
- * Tries repeatedly to mount the folder again. Mounting is refused while a file is being written, and with a size that is
- * smaller than what was written before it.
+ * Tries repeatedly to remount the file system. Remounting is refused while a file is being written, and with a size
+ * below the used bytes, which may grow meanwhile.
  */
 function remount(path: string, option: () => string): boolean {
   for (let turn = 0; turn < REMOUNTS; turn++) {
@@ -71,7 +74,7 @@ function remount(path: string, option: () => string): boolean {
   return false;
 }
 
-/** Returns the bytes of the blocks in use; at least one block, because a size of 0 is no limit. */
+/** Returns the bytes of the blocks in use, but at least one block, because a size of 0 means no limit. */
 function usedBytes(path: string): number {
   const { blocks, bfree, bsize } = statfsSync(path);
   return Math.max(1, blocks - bfree) * bsize;

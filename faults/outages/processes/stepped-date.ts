@@ -1,11 +1,11 @@
 /**
- * Loaded into each relay of a fault run before the relay itself: at SIGUSR2 the clock of the day is as far ahead as a
- * file says. Elapsed times and timers stay as they are.
+ * Is loaded into each relay of a fault run before the relay itself. At SIGUSR2, it sets the wall clock ahead by the
+ * time in a file. Elapsed times and timers do not change.
  */
 import { readFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 
-/** The variable of the environment that has the path of the file, with a number of milliseconds. */
+/** The environment variable with the path of that file, which contains a number of milliseconds. */
 export const CLOCK_FILE = 'FAULTS_CLOCK_FILE';
 
 const path = process.env[CLOCK_FILE];

@@ -1,19 +1,20 @@
 /**
- * Loaded into each relay of a fault run with pauses before the relay itself: logs when commands go to the sockets of
- * clients, and when answers that began a pause have gone. All stamps are of one clock, so the judge knows their order
- * across relays. That a relay holds bytes back until they are recorded comes before this.
+ * Is loaded into each relay of a fault run with pauses, before the relay itself. It logs when commands go to clients'
+ * sockets, and when answers that began a pause have gone. All times come from one clock, so the judge knows their order
+ * across relays. The log sees writes only after the relay has released them, because a relay holds bytes back until
+ * they are recorded.
  */
 import { Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
 import { openLog } from '../log/log.ts';
 
-/** The variable of the environment that has a `WriteLogOptions` as JSON. */
+/** The environment variable with a `WriteLogOptions` as JSON. */
 export const WRITE_LOG = 'FAULTS_WRITE_LOG';
 export type WriteLogOptions = { readonly folder: string; readonly name: string; readonly boot: number };
 
-/** The header of a command: no other text of a relay to a client begins so. */
+/** Matches the header of a command. No other text from a relay to a client begins like this. */
 const COMMAND = /\{"type":"command","command_id":"([^"]+)"/g;
-/** The receipt of a pause. Only that says how many running commands were asked to cancel. */
+/** Matches the answer that began a pause. Only this answer states how many running commands were asked to cancel. */
 const PAUSE = /"pause_id":"([^"]+)".*"asked":/;
 
 type Chunk = Uint8Array | string;
@@ -24,9 +25,9 @@ if (given !== undefined && isMainThread) {
   const log = openLog({ folder, proc: name, boot: `${boot}-${process.pid}-writes` });
   const { _write: write, _writev: writeMany } = Socket.prototype;
 
-  /** Runs `send` between the stamps: before commands leave, and after an answer has left. */
+  /** Sends chunks, and logs around that: commands before they leave, and answers after they have left. */
   const observed = (socket: Socket, chunks: readonly Chunk[], send: () => void): void => {
-    // Only a socket that a server has accepted leads to a client or a caller.
+    // Only sockets that a server has accepted lead to a client or a caller.
     const text = Reflect.get(socket, 'server') ? chunks.map(textOf).join('') : '';
     const commands = text
       .matchAll(COMMAND)
