@@ -1,4 +1,4 @@
-/** Keeps large payloads in memory ("spill store"), where no directory is configured. */
+/** The spill store in memory, for large payloads if no directory is configured. */
 import type { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
@@ -12,8 +12,8 @@ import { full } from './refusals.ts';
 type Held = {
   readonly name: string;
   /**
-   * The content, or null once the object is dropped. The queues may keep a dropped object for a while, but its content
-   * is no longer counted.
+   * The content; null once the object is dropped. The queues may contain a dropped object for a while, but it is no
+   * longer counted.
    */
   text: JsonText | null;
   readonly bytes: number;
@@ -24,10 +24,9 @@ type Held = {
 const isGone = ({ text }: Held): boolean => text === null;
 
 /**
- * Creates a spill store in memory. The share `spilled_bytes` bounds it in the same way as `history_bytes` bounds the
- * history. Beyond the total, the oldest object of the user who is most over their guarantee is dropped first, or the
- * oldest of all if no user is over. Reading a dropped object reports `unavailable`. The content is lost with the
- * process.
+ * Creates a spill store in memory. The share `spilled_bytes` limits it in the same way as `history_bytes` limits the
+ * history. Beyond the total, the oldest object of the user who is most over their guarantee is dropped, or the oldest
+ * of all if no user is over. Reading a dropped object gives `unavailable`. The content is lost with the process.
  */
 export function createMemorySpill(
   clock: Clock,
@@ -87,7 +86,8 @@ export function createMemorySpill(
         holdings: shares.of(userId),
       };
       add(object);
-      // The loop ends: the newest object alone fits, so while the total is exceeded there is an older one to drop.
+      // The loop ends, because the newest object alone fits: while the total is exceeded, there is an older object to
+      // drop.
       while (shares.used('spilled_bytes') > total) {
         const old = nextToGo(object);
         if (!old || old === object) break;
