@@ -79,7 +79,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: GatewayServices = {
+  const services: GatewayServices = {
     inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
     pingMs: PING_MS,
     ...options,
@@ -103,7 +103,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const link of links) link.tellPause(concerns);
   });
 
-  const add = (socket: MessageSocket, address: string): void => void links.add(new Link(socket, address, parts));
+  const add = (socket: MessageSocket, address: string): void => void links.add(new Link(socket, address, services));
   const busy = (): ReasonedRefusal | null => {
     if (closing) return DRAINING;
     return links.size - core.shares.used('links') >= maxUnopened ? FULL : null;

@@ -47,17 +47,17 @@ type Hello = {
  * ended. After an error, the share is not claimed.
  */
 export async function openLink(
-  parts: RouterServices,
+  services: RouterServices,
   { hello, address, helloBytes }: Hello,
   link: FrameWriter,
 ): Promise<Handshake> {
-  const { core, authenticator, inbound, clock } = parts;
+  const { core, authenticator, inbound, clock } = services;
   const readAt = clock.monotonic();
   const kind = hello.client_id === undefined ? 'caller' : 'client';
   const authenticated = await authenticator.authenticate(hello.token, address);
   if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
   const principal = admit(authenticated, kind);
-  const { metadata, actions } = await advertisedIn(parts, hello.payload, principal);
+  const { metadata, actions } = await advertisedIn(services, hello.payload, principal);
   // The link may have ended while the token was checked, for example because its page was reloaded. The page's next
   // instance may be connected to another relay by now. Binding this link would replace that instance, which would not
   // come back.
@@ -65,10 +65,10 @@ export async function openLink(
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
     const holdings = claimLink(core, principal);
-    return { principal, clientId: null, session: null, holdings, welcome: welcomeOf(parts, principal, null) };
+    return { principal, clientId: null, session: null, holdings, welcome: welcomeOf(services, principal, null) };
   }
   const clientId = hello.client_id ?? invalid('client_id', 'required');
-  requireNotRevoked(parts, principal, clientId);
+  requireNotRevoked(services, principal, clientId);
   requireDevice(principal, clientId, hello.client_type ?? null);
   const request = {
     clientId,
@@ -84,7 +84,7 @@ export async function openLink(
   const holdings = claimLink(core, principal);
   try {
     const session = await core.links.open(requireUser(principal, 'connect'), request, link);
-    return { principal, clientId, session, holdings, welcome: welcomeOf(parts, principal, session) };
+    return { principal, clientId, session, holdings, welcome: welcomeOf(services, principal, session) };
   } catch (error) {
     releaseLink(holdings);
     throw error;
@@ -98,13 +98,13 @@ export function requireNotRevoked({ core }: RouterServices, principal: Principal
 
 /** Reads the advertisement of a hello, when it is the user's turn. */
 function advertisedIn(
-  parts: RouterServices,
+  services: RouterServices,
   payload: string | null,
   principal: Principal,
 ): MaybePromise<Advertisement> {
-  const read = (): Advertisement => readAdvertised(parts, payload, principal);
+  const read = (): Advertisement => readAdvertised(services, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
-  return parts.core.messages.run(holderOf(principal), read, payload.length);
+  return services.core.messages.run(holderOf(principal), read, payload.length);
 }
 
 /**

@@ -77,7 +77,7 @@ const OPENING: LinkState = { kind: 'opening' };
 
 /** One WebSocket of a client or a caller, from its upgrade to its end. It never throws, whatever frame it receives. */
 export class Link implements SocketHandler {
-  readonly #parts: GatewayServices;
+  readonly #services: GatewayServices;
   readonly #socket: MessageSocket;
   readonly #address: string;
   readonly #writer: FrameWriter;
@@ -104,13 +104,13 @@ export class Link implements SocketHandler {
   #pending: Promise<void> | null = null;
 
   /** `address`: the address of the peer. */
-  constructor(socket: MessageSocket, address: string, parts: GatewayServices) {
-    this.#parts = parts;
+  constructor(socket: MessageSocket, address: string, services: GatewayServices) {
+    this.#services = services;
     this.#socket = socket;
     this.#address = address;
-    this.#writer = new FrameWriter(socket, this, parts);
-    this.#firstBeat = this.#lastFrameBeat = parts.beat();
-    const cancelTimer = parts.clock.after(HELLO_MS, () => this.close('hello_timeout'));
+    this.#writer = new FrameWriter(socket, this, services);
+    this.#firstBeat = this.#lastFrameBeat = services.beat();
+    const cancelTimer = services.clock.after(HELLO_MS, () => this.close('hello_timeout'));
     this.#state = { kind: 'waiting', cancelTimer };
     socket.tell(this);
   }
@@ -131,12 +131,12 @@ export class Link implements SocketHandler {
    */
   onBeat(): void {
     if (!this.#writer.open || this.#expired()) return;
-    const beat = this.#parts.beat();
+    const beat = this.#services.beat();
     // The peer's frames cannot arrive while reading is paused, so its silence does not count then.
     if (this.#inbound?.paused) this.#lastFrameBeat = this.#touchedBeat = beat;
     const fault = this.#faultAt(beat);
     if (fault !== null) this.close(fault);
-    else if ((beat - this.#firstBeat) % beatsIn(this.#parts.pingMs) === 0) this.#ping();
+    else if ((beat - this.#firstBeat) % beatsIn(this.#services.pingMs) === 0) this.#ping();
     if (beat - this.#lastFrameBeat === SILENT) this.#router?.tell('silent');
     this.#drained();
   }
@@ -175,7 +175,7 @@ export class Link implements SocketHandler {
     if (!router || (this.#held === null && message.length < LARGE_MESSAGE_BYTES))
       return this.#handle({ message, isBinary });
     (this.#held ??= []).push({ message, isBinary });
-    const { messages } = this.#parts.core;
+    const { messages } = this.#services.core;
     void messages.run(router.holder, () => this.#handleHeld(), message.length);
   }
 
@@ -197,7 +197,7 @@ export class Link implements SocketHandler {
     if (!rate) return void (this.#uncharged += bytes);
     const wait = rate.rate.charge(bytes);
     if (wait === 0 || this.#state.kind === 'ended') return;
-    this.#inbound = new Inbound(rate, this.#socket, this.#parts);
+    this.#inbound = new Inbound(rate, this.#socket, this.#services);
     this.#inbound.charged(bytes, wait);
   }
 
@@ -206,7 +206,7 @@ export class Link implements SocketHandler {
     try {
       this.#receive(received);
     } catch (error) {
-      this.#writer.refuse(refusalOf(error, this.#parts), {});
+      this.#writer.refuse(refusalOf(error, this.#services), {});
     }
   }
 
@@ -234,7 +234,7 @@ export class Link implements SocketHandler {
   }
 
   failed(error: Error): void {
-    this.#parts.log.debug({ err: error }, 'a link could not be read');
+    this.#services.log.debug({ err: error }, 'a link could not be read');
   }
 
   ending(code: number | null): void {
@@ -253,14 +253,14 @@ export class Link implements SocketHandler {
     this.#leave(causeOfSocket(this.#socket.errored), null);
     this.#inbound?.release();
     this.#rate?.release();
-    void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
+    void (this.#pending ?? Promise.resolve()).then(() => this.#services.onDone(this));
   }
 
   #receive(received: string | FrameFault): void {
     if (!this.#writer.open) return this.#receiveLate(received);
     if (this.#expired()) return;
     const router = this.#router;
-    const beat = this.#parts.beat();
+    const beat = this.#services.beat();
     this.#lastFrameBeat = beat;
     if (this.#touchedBeat !== beat) {
       this.#touchedBeat = beat;
@@ -314,28 +314,28 @@ export class Link implements SocketHandler {
     this.#state = OPENING;
     const helloBytes = this.#uncharged;
     this.#uncharged = 0;
-    this.#pending = openLink(this.#parts, { hello, address: this.#address, helloBytes }, this.#writer)
+    this.#pending = openLink(this.#services, { hello, address: this.#address, helloBytes }, this.#writer)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));
   }
 
   #opened(opened: Handshake): Promise<void> | undefined {
-    const parts = this.#parts;
+    const services = this.#services;
     const { principal } = opened;
-    const router = new FrameRouter({ parts, writer: this.#writer, address: this.#address }, opened);
-    if (!opened.session) parts.metrics.count('links_opened', 'caller');
+    const router = new FrameRouter({ services, writer: this.#writer, address: this.#address }, opened);
+    if (!opened.session) services.metrics.count('links_opened', 'caller');
     if (this.#state.kind === 'ended') {
       this.#state = { ...this.#state, router };
       return router.end(this.#state.end);
     }
     this.#state = { kind: 'open', router };
     // The token may have been revoked since it was authenticated. Such a link is not welcomed and gets no commands.
-    const isRevoked = this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);
+    const isRevoked = this.endIfRevoked((token, clientId) => services.core.revocations.find(token, clientId) !== null);
     if (isRevoked) return this.#pending ?? undefined;
     for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
-    parts.onWelcome(this.#socket, principal);
+    services.onWelcome(this.#socket, principal);
     if (principal.kind === 'user') {
-      this.#rate = parts.inbound.hold(principal.userId);
+      this.#rate = services.inbound.hold(principal.userId);
       this.#charge(this.#uncharged);
     }
     this.#writer.welcome(opened.welcome);
@@ -347,7 +347,7 @@ export class Link implements SocketHandler {
   }
 
   #refused(error: unknown): void {
-    const refusal = refusalOf(error, this.#parts);
+    const refusal = refusalOf(error, this.#services);
     this.#writer.refuse(refusal, { frame: 'hello' });
     const reason = reasonOfRefusal(refusal.code);
     // The same hello would be refused again. A client that counts its attempts sends a later attempt, so it may
@@ -383,12 +383,12 @@ export class Link implements SocketHandler {
     // No frame may be sent before `welcome`.
     if (!this.#router) return;
     this.#writer.ping();
-    this.#pingedAt = this.#parts.clock.monotonic();
+    this.#pingedAt = this.#services.clock.monotonic();
   }
 
   /** Measures the round trip if this pong answers a ping. */
   #ponged(): void {
-    const { clock, metrics } = this.#parts;
+    const { clock, metrics } = this.#services;
     if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.monotonic() - this.#pingedAt);
     this.#pingedAt = null;
   }
@@ -417,7 +417,7 @@ type InboundOptions = { readonly clock: Clock; readonly metrics: Metrics };
 export class Inbound {
   readonly #held: HeldRate;
   readonly #socket: Readable;
-  readonly #parts: InboundOptions;
+  readonly #options: InboundOptions;
   #cancel: Cancel | null = null;
   #over = false;
   /** The size of the last message, in bytes. */
@@ -425,10 +425,10 @@ export class Inbound {
   /** The number of bytes charged in advance for the next message. */
   #reserved = 0;
 
-  constructor(held: HeldRate, socket: Readable, parts: InboundOptions) {
+  constructor(held: HeldRate, socket: Readable, options: InboundOptions) {
     this.#held = held;
     this.#socket = socket;
-    this.#parts = parts;
+    this.#options = options;
   }
 
   get paused(): boolean {
@@ -469,9 +469,9 @@ export class Inbound {
   }
 
   #pause(ms: number): void {
-    this.#parts.metrics.count('inbound_limited', 'link');
+    this.#options.metrics.count('inbound_limited', 'link');
     this.#socket.pause();
-    this.#cancel = this.#parts.clock.after(ms, () => this.#resumeOrWait());
+    this.#cancel = this.#options.clock.after(ms, () => this.#resumeOrWait());
   }
 
   /** Resumes reading. If other links of the user have used up the rate since, waits again instead. */
@@ -479,7 +479,7 @@ export class Inbound {
     const { rate } = this.#held;
     const wait = rate.charge(0);
     if (wait > 0) {
-      this.#cancel = this.#parts.clock.after(wait, () => this.#resumeOrWait());
+      this.#cancel = this.#options.clock.after(wait, () => this.#resumeOrWait());
       return;
     }
     this.#reserved = this.#last;

@@ -30,8 +30,8 @@ type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { 
 /** The peer of a link: a client of this type, or a caller. */
 export type LinkPeer = ClientType | 'caller';
 
-/** The parts of one link. `address`: the address of the peer. */
-type RoutedLink = { readonly parts: RouterServices; readonly writer: FrameWriter; readonly address: string };
+/** What a router needs to serve one link. `address`: the address of the peer. */
+type RoutedLink = { readonly services: RouterServices; readonly writer: FrameWriter; readonly address: string };
 
 /** The error codes with which a client may refuse a command. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
@@ -56,7 +56,7 @@ type ReportedEnd = Parameters<LinkSession['end']>[1];
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
-  readonly #parts: RouterServices;
+  readonly #services: RouterServices;
   readonly #writer: FrameWriter;
   readonly #address: string;
   /** The handler of requests of callers; created for the first request, because most client links never send one. */
@@ -73,8 +73,11 @@ export class FrameRouter {
   /** The pause covering all the client's calls that was last sent to the peer, as text. */
   #paused: string;
 
-  constructor({ parts, writer, address }: RoutedLink, { principal, clientId, session, holdings, welcome }: Handshake) {
-    this.#parts = parts;
+  constructor(
+    { services, writer, address }: RoutedLink,
+    { principal, clientId, session, holdings, welcome }: Handshake,
+  ) {
+    this.#services = services;
     this.#writer = writer;
     this.#address = address;
     this.#session = session;
@@ -85,14 +88,15 @@ export class FrameRouter {
     const { paused_by, paused_reason, paused_until } = welcome;
     this.#paused = JSON.stringify({ paused_by, paused_reason, paused_until });
     // For a client, core measures how long the link was open.
-    this.#openedAt = session ? 0 : parts.clock.monotonic();
-    if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
+    this.#openedAt = session ? 0 : services.clock.monotonic();
+    if (!session)
+      services.log.debug({ requester: subjectOf(principal), nodeId: services.core.nodeId }, 'caller link opened');
   }
 
   /** Whether the token has expired, according to the wall clock. */
   get expired(): boolean {
     const { expiresAt } = this.#principal;
-    return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
+    return expiresAt !== null && this.#services.clock.now() >= expiresAt;
   }
 
   /** Whether a revocation covers this link. */
@@ -189,7 +193,7 @@ export class FrameRouter {
 
   /** Counts progress that cannot be passed on. It is not answered, because progress may be lost in any case. */
   #progressDropped(): void {
-    this.#parts.metrics.count('frames_refused', 'invalid_argument');
+    this.#services.metrics.count('frames_refused', 'invalid_argument');
   }
 
   /** Reports a sign of life to core. Closes the link with `node_lost` if the client is no longer bound to this link. */
@@ -219,7 +223,7 @@ export class FrameRouter {
   tellHome(concerns: (userId: string) => boolean): void {
     const principal = this.#principal;
     if (this.#leaving || principal.kind !== 'user' || !concerns(principal.userId)) return;
-    const url = homeOf(this.#parts.core, principal);
+    const url = homeOf(this.#services.core, principal);
     if (url === this.#home) return;
     this.#home = url;
     this.#writer.send({ type: 'home', url });
@@ -233,7 +237,7 @@ export class FrameRouter {
     if (this.#leaving || this.#clientId === null || principal.kind !== 'user') return;
     const client = { userId: principal.userId, clientId: this.#clientId };
     if (!concerns(client)) return;
-    const members = pauseMembers(this.#parts.core.pausedClients.of(client));
+    const members = pauseMembers(this.#services.core.pausedClients.of(client));
     const text = JSON.stringify(members);
     if (text === this.#paused) return;
     this.#paused = text;
@@ -251,12 +255,12 @@ export class FrameRouter {
     try {
       await this.#session.closed(end.cause, end.closeCode);
     } catch (error) {
-      this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
+      this.#services.log.error({ err: error }, 'the end of a link could not be recorded');
     }
   }
 
   #callerLeft({ cause, closeCode }: LinkEnd): void {
-    const { clock, core, log, metrics } = this.#parts;
+    const { clock, core, log, metrics } = this.#services;
     metrics.count('links_closed', cause);
     const durationMs = clock.monotonic() - this.#openedAt;
     const requester = subjectOf(this.#principal);
@@ -264,7 +268,7 @@ export class FrameRouter {
   }
 
   #ensureCallers(): Callers {
-    return (this.#callers ??= new Callers(this.#parts.core, this.#writer));
+    return (this.#callers ??= new Callers(this.#services.core, this.#writer));
   }
 
   #request(frame: CallerFrame): void {
@@ -313,7 +317,7 @@ export class FrameRouter {
     const recordWithout = (reason: unknown): MaybePromise<FinishResult> => {
       // The store will never accept this result, so the command ends without it.
       if (end.payload === null || isStoreUnavailable(reason)) throw reason;
-      this.#parts.log.warn({ err: reason, commandId }, 'a result could not be kept');
+      this.#services.log.warn({ err: reason, commandId }, 'a result could not be kept');
       return session.end(commandId, lostResult('the store refuses it'));
     };
     // If the end could not be recorded, the client may send it again, so the command is still expected.
@@ -331,9 +335,9 @@ export class FrameRouter {
 
   async #renew(token: string): Promise<void> {
     const kind = this.#session ? 'client' : 'caller';
-    const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), kind);
+    const renewed = admit(await this.#services.authenticator.authenticate(token, this.#address), kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
-    requireNotRevoked(this.#parts, renewed, this.#clientId);
+    requireNotRevoked(this.#services, renewed, this.#clientId);
     requireDevice(renewed, this.#clientId, null);
     if (this.#session?.host) requireUser(renewed, 'host');
     this.#principal = renewed;
@@ -350,7 +354,7 @@ export class FrameRouter {
 
   async #advertise(payload: string | null): Promise<void> {
     const session = this.#activeSession('advertises nothing');
-    const { actions } = readAdvertised(this.#parts, payload, this.#principal);
+    const { actions } = readAdvertised(this.#services, payload, this.#principal);
     const connection = await session.advertise(actions);
     if (connection === null) this.#writer.end('node_lost');
   }
@@ -364,7 +368,7 @@ export class FrameRouter {
   }
 
   async #host(frame: SiteFrame): Promise<void> {
-    const { sites } = this.#parts.core;
+    const { sites } = this.#services.core;
     const principal = this.#principal;
     const { host, clientId } = this.#activeSession('hosts nothing');
     requireUser(principal, 'host');
@@ -377,7 +381,7 @@ export class FrameRouter {
   }
 
   async #pause({ ref, op, reason = '', queued, running }: PauseFrame): Promise<void> {
-    const { pauses } = this.#parts.core;
+    const { pauses } = this.#services.core;
     const session = this.#activeSession('pauses nothing');
     // A late frame of an older link must not undo what the client has said over a newer link.
     if (!(await session.alive())) return this.#writer.end('node_lost');
@@ -415,7 +419,7 @@ export class FrameRouter {
     const about = 'type' in of ? aboutFrame(of) : of;
     if (error instanceof BadPayload)
       this.#writer.refuseFaulty({ fault: error.frameFault, detail: error.message, ...about });
-    else this.#writer.refuse(refusalOf(error, this.#parts), about);
+    else this.#writer.refuse(refusalOf(error, this.#services), about);
   }
 }
 

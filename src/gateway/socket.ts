@@ -196,7 +196,7 @@ export type WriterOptions = {
 export class FrameWriter implements ClientLink {
   readonly #socket: MessageSocket;
   readonly #handler: SocketHandler;
-  readonly #parts: WriterOptions;
+  readonly #options: WriterOptions;
   /** The texts of the frames that wait for the end of the turn; null if there are none. */
   #waiting: string[] | null = null;
   #chars = 0;
@@ -216,10 +216,10 @@ export class FrameWriter implements ClientLink {
    */
   commands: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor(socket: MessageSocket, handler: SocketHandler, parts: WriterOptions) {
+  constructor(socket: MessageSocket, handler: SocketHandler, options: WriterOptions) {
     this.#socket = socket;
     this.#handler = handler;
-    this.#parts = parts;
+    this.#options = options;
   }
 
   /** False once either side has started to close. */
@@ -234,7 +234,7 @@ export class FrameWriter implements ClientLink {
 
   /** Sends `welcome`. Later frames contain the time since then. */
   welcome(header: Extract<DownHeader, { type: 'welcome' }>): void {
-    this.#welcomedAt = this.#parts.clock.monotonic();
+    this.#welcomedAt = this.#options.clock.monotonic();
     this.send({ ...header, at_ms: 0 });
   }
 
@@ -243,7 +243,7 @@ export class FrameWriter implements ClientLink {
   }
 
   get #atMs(): number {
-    return Math.floor(this.#parts.clock.monotonic() - this.#welcomedAt);
+    return Math.floor(this.#options.clock.monotonic() - this.#welcomedAt);
   }
 
   send(header: DownHeader, payload: JsonText | null = null): void {
@@ -294,7 +294,7 @@ export class FrameWriter implements ClientLink {
   end(reason: CloseReason, reconnect = reconnectAfter(reason) === 'yes'): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (reason === 'draining') this.#parts.turnEnd.add({ flush: () => this.#end(reason, reconnect) });
+    if (reason === 'draining') this.#options.turnEnd.add({ flush: () => this.#end(reason, reconnect) });
     else this.#end(reason, reconnect);
   }
 
@@ -302,7 +302,7 @@ export class FrameWriter implements ClientLink {
     if (!this.#open) return;
     this.#open = false;
     this.#handler.closing(reason);
-    this.#push(joinFrame(byeFor(reason, reconnect, this.#parts.crypto)), null);
+    this.#push(joinFrame(byeFor(reason, reconnect, this.#options.crypto)), null);
     this.flush();
     this.#socket.close(CLOSE[reason], reason);
   }
@@ -320,18 +320,18 @@ export class FrameWriter implements ClientLink {
 
   refuse(refusal: Refusal, about: OffendingFrame): void {
     if (!this.#open) return;
-    this.#parts.metrics.count('frames_refused', refusal.code);
+    this.#options.metrics.count('frames_refused', refusal.code);
     this.send(refusedFrame(refusal, about));
   }
 
   /** Counts an unsolicited frame. Returns false if the frame was refused and must not be handled. */
   countUnsolicited(about: OffendingFrame): boolean {
-    return this.#take((this.#unsolicited ??= new TokenBucket(this.#parts.clock, UNSOLICITED)), UNSOLICITED, about);
+    return this.#take((this.#unsolicited ??= new TokenBucket(this.#options.clock, UNSOLICITED)), UNSOLICITED, about);
   }
 
   /** Counts a progress frame of a command in flight. Returns false if the frame was refused and must not be handled. */
   countProgress(about: OffendingFrame): boolean {
-    return this.#take((this.#progress ??= new TokenBucket(this.#parts.clock, PROGRESS)), PROGRESS, about);
+    return this.#take((this.#progress ??= new TokenBucket(this.#options.clock, PROGRESS)), PROGRESS, about);
   }
 
   /**
@@ -342,7 +342,7 @@ export class FrameWriter implements ClientLink {
     if (!this.countUnsolicited(about)) return;
     this.refuse({ code: fault === 'unreadable' ? 'invalid_argument' : fault, message: detail }, about);
     if (fault !== 'unreadable') return;
-    this.#bad ??= new SlidingWindow(this.#parts.clock, TOLERATED);
+    this.#bad ??= new SlidingWindow(this.#options.clock, TOLERATED);
     if (this.#bad.take() > 0) this.end('protocol_error');
   }
 
@@ -370,7 +370,7 @@ export class FrameWriter implements ClientLink {
     this.#chars += text.length;
     if (this.#waiting) return void this.#waiting.push(text);
     this.#waiting = [text];
-    this.#parts.turnEnd.add(this);
+    this.#options.turnEnd.add(this);
   }
 
   /**

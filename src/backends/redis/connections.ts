@@ -313,8 +313,8 @@ type ConnectionCache = ReturnType<typeof createConnectionCache>;
 const CACHED_CONNECTIONS = 20_000;
 
 /**
- * Creates an empty cache. Beyond CACHED_CONNECTIONS connections, the oldest are dropped. With the cache, the answer to a sign of
- * life need not repeat the advertised actions.
+ * Creates an empty cache. Beyond CACHED_CONNECTIONS connections, the oldest are dropped. With the cache, the answer to
+ * a sign of life need not repeat the advertised actions.
  */
 function createConnectionCache() {
   const known = new BoundedMap<string, Connection>({ most: CACHED_CONNECTIONS });

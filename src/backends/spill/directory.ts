@@ -49,7 +49,7 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   const makeRoom = async (owner: string, bytes: number): Promise<void> => {
     if ((await room.take(owner, bytes)) === null) return;
     if (isTimeToClean()) await clean();
-    // Since the check, `clean` or a discarded object may have made room.
+    // Tries again, because `clean` or a discarded object may have made room.
     const refusal = await room.take(owner, bytes);
     if (refusal !== null) throw refusedRoom(refusal);
   };

@@ -9,7 +9,7 @@ import { createShares, type Holdings, type Shares } from '../../core/shares/shar
 import { SparseQueue } from '../memory/sparse-queue.ts';
 import { full } from './refusals.ts';
 
-type Held = {
+type StoredObject = {
   readonly name: string;
   /**
    * The content; null once the object is dropped. The queues may contain a dropped object for a while, but it is no
@@ -21,7 +21,7 @@ type Held = {
   readonly holdings: Holdings;
 };
 
-const isGone = ({ text }: Held): boolean => text === null;
+const isGone = ({ text }: StoredObject): boolean => text === null;
 
 /**
  * Creates a spill store in memory. The share `spilled_bytes` limits it in the same way as `history_bytes` limits the
@@ -33,12 +33,12 @@ export function createMemorySpill(
   crypto: Pick<Crypto, 'randomId' | 'sha256'>,
   shares: Shares = createShares({ spilled_bytes: SPILL_IN_MEMORY }),
 ): SpillStore {
-  const objects = new Map<string, Held>();
-  const byAge = new SparseQueue<Held>(isGone);
-  const ofUsers = new Map<string, SparseQueue<Held>>();
+  const objects = new Map<string, StoredObject>();
+  const byAge = new SparseQueue<StoredObject>(isGone);
+  const ofUsers = new Map<string, SparseQueue<StoredObject>>();
   const total = shares.bounds.spilled_bytes.total ?? Infinity;
   let cleanedAt = -Infinity;
-  const drop = (object: Held): void => {
+  const drop = (object: StoredObject): void => {
     const { name, bytes, holdings } = object;
     object.text = null;
     objects.delete(name);
@@ -55,16 +55,16 @@ export function createMemorySpill(
     for (const object of objects.values()) if (object.expiresAt <= now) drop(object);
     return before - objects.size;
   };
-  const add = (object: Held): void => {
+  const add = (object: StoredObject): void => {
     const { name, bytes, holdings } = object;
     objects.set(name, object);
     byAge.push(object);
-    const own = ofUsers.get(holdings.userId) ?? new SparseQueue<Held>(isGone);
+    const own = ofUsers.get(holdings.userId) ?? new SparseQueue<StoredObject>(isGone);
     ofUsers.set(holdings.userId, own);
     own.push(object);
     holdings.take('spilled_bytes', bytes);
   };
-  const nextToGo = (newest: Held): Held | undefined => {
+  const nextToGo = (newest: StoredObject): StoredObject | undefined => {
     const holder = shares.mostOver('spilled_bytes');
     const own = holder && ofUsers.get(holder.userId)?.first();
     return own && own !== newest ? own : byAge.first();
@@ -78,7 +78,7 @@ export function createMemorySpill(
       const refusal = refusalOf(bytes);
       if (refusal) throw refusal;
       if (shares.used('spilled_bytes') + bytes > total || clock.monotonic() - cleanedAt >= SPILL_CLEAN_MS) clean();
-      const object: Held = {
+      const object: StoredObject = {
         name: crypto.randomId(),
         text,
         bytes,

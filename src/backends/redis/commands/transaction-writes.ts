@@ -149,8 +149,8 @@ export class Unread extends Error {
 }
 
 /**
- * Thrown if a call without an answer may open a stream of the row's user. The act waits for that answer, so that the
- * rows of a stream stay in order.
+ * Thrown if a call that is not answered yet may open a stream of the row's user. The act waits for that answer, so that
+ * the rows of a stream stay in order.
  */
 export class Opening extends Error {
   readonly uh: string;
