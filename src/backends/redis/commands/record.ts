@@ -5,10 +5,10 @@
  * Lua reads single fields of a record by their position.
  *
  * The HASH of a client contains its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params, `w<id>`
- * the waits. It also contains `b`, the link that the client is bound to (see link-transaction.ts); `n`, the number of
- * commands that were not dispatched; and `o`, the highest place in its queue that was given to a command. `n` and `o`
- * are removed once every command was dispatched. The record of an ended command is one text: the state, followed by the
- * request.
+ * the waits. Three further fields concern the client: `b`, the link that the client is bound to (see
+ * link-transaction.ts); `n`, the number of commands that were not dispatched; and `o`, the highest place in its queue
+ * that was given to a command. `n` and `o` are removed once every command was dispatched. The record of an ended
+ * command is one text: the state, followed by the request.
  */
 import type { CallerLabel } from '../../../core/auth/caller-label.ts';
 import type { ClientType } from '../../../core/connections/connection.ts';
