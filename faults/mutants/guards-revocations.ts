@@ -34,7 +34,7 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     also: [
       {
         file: 'gateway/link.ts',
-        find: 'const isRevoked = this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);',
+        find: 'const isRevoked = this.endIfRevoked((token, clientId) => services.core.revocations.find(token, clientId) !== null);',
         replace: 'const isRevoked = false;',
       },
     ],
@@ -52,7 +52,7 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     name: 'revoked-client-connects',
     says: 'a client that was revoked connects again',
     file: 'gateway/hello.ts',
-    find: `  requireNotRevoked(parts, principal, clientId);
+    find: `  requireNotRevoked(services, principal, clientId);
   requireDevice(`,
     replace: '  requireDevice(',
     judge: RELAY,

@@ -1,6 +1,6 @@
 /**
- * Handles the requests of one caller's link: invoke, await, cancel and leave. It calls core for each frame, and sends
- * core's answers as frames.
+ * Handles the requests of one caller's link (invoke, await, cancel, leave): calls core for each frame, and sends core's
+ * answers as frames.
  */
 import { requireScope, type Principal } from '../core/auth/principal.ts';
 import { endOf } from '../core/calls/call.ts';
@@ -21,7 +21,7 @@ type Invoke = Extract<CallerFrame, { type: 'invoke' }>;
 type Await = Extract<CallerFrame, { type: 'await' }>;
 type Cancel = Extract<CallerFrame, { type: 'cancel' }>;
 
-/** Aborts the wait of one request. It costs less than an AbortSignal, because it has at most one listener. */
+/** Aborts the wait of one request. It is cheaper than an AbortSignal, because it has at most one listener. */
 class AbortFlag implements HangUp {
   aborted = false;
   #listener: (() => void) | null = null;
@@ -40,17 +40,18 @@ class AbortFlag implements HangUp {
   }
 }
 
-/** A request that is being handled. `fail` answers it with an error. */
+/** A request that is being handled. `fail` answers the request with an error. */
 type Asking = { readonly signal: AbortFlag; readonly fail: (error: unknown) => void };
 
-/** The unanswered requests of one caller's link. Ending a request ends its wait, never its command. */
+/** The unanswered requests of one caller's link. Ending a request ends its wait, but never its command. */
 export class Callers {
   readonly #core: Core;
   readonly #writer: FrameWriter;
   readonly #unanswered = new ChurnMap<string, AbortFlag>();
   /**
-   * The commands that are invoked over this link and are not admitted yet, by id: an invocation asks its store several
-   * times, and a cancel or an `await` that follows it must not arrive first. Null if the store admits in the turn of the request.
+   * The commands that are being invoked over this link and are not admitted yet, by id. A cancel or an `await` of such
+   * a command must wait for its admission, because the invocation takes several calls of the store. Null if the store
+   * admits a command in the turn of its request.
    */
   readonly #admitting: Map<string, PromiseWithResolvers<void>> | null;
 
@@ -60,7 +61,7 @@ export class Callers {
     this.#admitting = core.capabilities.shared ? new Map() : null;
   }
 
-  /** Whether the frame may be handled. False: the frame was refused, and the peer has been sent the refusal. */
+  /** Whether the request may be handled. If not, it was refused, and the refusal was sent. */
   allows(frame: CallerFrame): boolean {
     const writer = this.#writer;
     const unanswered = this.#unanswered;
@@ -78,13 +79,16 @@ export class Callers {
     return false;
   }
 
-  /** Handles a request. If it fails, calls `failed` with the error, unless the caller left. Never throws. */
+  /**
+   * Handles a request. If it fails, calls `failed` with the error, unless the caller has left the request. Never
+   * throws.
+   */
   take(frame: CallerFrame, requester: Principal, failed: (error: unknown) => void): void {
     const signal = new AbortFlag();
     this.#unanswered.set(frame.ref, signal);
     const fail = (error: unknown): void => {
       this.#answered(frame.ref, signal);
-      // A caller that left gets no answer.
+      // A caller that has left the request gets no answer.
       if (!signal.aborted) failed(error);
     };
     try {
@@ -101,7 +105,7 @@ export class Callers {
     if (this.#unanswered.get(ref) === signal) this.#unanswered.delete(ref);
   }
 
-  /** Ends the wait of this ref without an answer. The ref can then be used again. */
+  /** Ends the wait of the request with this ref, without an answer. The ref can then be used again. */
   leave(ref: string): void {
     const signal = this.#unanswered.get(ref);
     this.#unanswered.delete(ref);
@@ -133,12 +137,12 @@ export class Callers {
       traceFlags: traceFlagsIn(frame.trace_flags),
       traceState: traceStateIn(frame.trace_state),
       signal: asking.signal,
-      // A request for the first stage only does not listen for later stages.
+      // A request for the first stage only needs no listener for later stages.
       onAdmitted: sendFirst,
       onStage: frame.stages === 'first' ? undefined : sendStage,
       onProgress: progressSender(this.#writer, frame),
     };
-    // Nothing above may follow this: a frame that is refused there would leave the admission open.
+    // All checks must come before this line: if the frame were refused after it, the admission would never end.
     const admitted = this.#beginAdmission(frame.command_id);
     if (admitted)
       request.onAdmitted = (command) => {
@@ -150,13 +154,16 @@ export class Callers {
     this.#answerWith(frame, invoked, asking, sendStage);
   }
 
-  /** Calls `run` once the command that was invoked over this link before is admitted or refused; at once if none was. */
+  /**
+   * Calls `run` once a command that is being invoked over this link is admitted or refused; at once if there is no such
+   * invocation.
+   */
   #afterAdmission<T>({ commandId }: { readonly commandId: string }, run: () => Promise<T>): Promise<T> {
     const admission = this.#admitting?.get(commandId);
     return admission ? admission.promise.then(run) : run();
   }
 
-  /** Notes that a command is being admitted. Returns what ends that; null if nothing needs to wait for it. */
+  /** Marks a command as being admitted. Returns the function that ends this; null if no frame needs to wait for it. */
   #beginAdmission(commandId: string | undefined): (() => void) | null {
     const admitting = this.#admitting;
     if (!admitting || commandId === undefined || admitting.has(commandId)) return null;
@@ -202,8 +209,8 @@ export class Callers {
   }
 
   /**
-   * Answers the request once the wait is over. One `then` handles success and failure, because each further promise
-   * would make every call more expensive.
+   * Answers the request once the wait is over. One `then` handles both success and failure, because each further
+   * promise would make every call more expensive.
    */
   #answerWith(
     frame: Invoke | Await,
@@ -250,9 +257,9 @@ export class Callers {
 }
 
 /**
- * Carries out an administrator's `await`. If another requester made the call, first records in the audit that the
- * administrator reads its payload; throws `forbidden` if administrators may not read payloads in this way. That is done
- * before any progress is sent, or else before the result is.
+ * Carries out an `await` of an administrator. If another requester made the call, the audit first records that the
+ * administrator reads the payload. Throws `forbidden` if administrators may not read payloads in this way. The record
+ * is made before the first progress is sent, or before the result if there is no progress.
  */
 async function awaitAsAdmin(core: Core, requester: Principal, request: AwaitRequest): Promise<Invocation | null> {
   const { userId, clientId, commandId } = request;
@@ -269,7 +276,7 @@ async function awaitAsAdmin(core: Core, requester: Principal, request: AwaitRequ
   return invocation;
 }
 
-/** Returns the function that sends the stages that `stages` asks for; undefined if the request has no `stages`. */
+/** Returns the function that sends the stages that the request wants; undefined if the request has no `stages`. */
 function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnStage | undefined {
   if (stages === undefined) return undefined;
   let lastSent: string | null = null;
@@ -281,9 +288,8 @@ function stageSender(writer: FrameWriter, { ref, stages }: Invoke | Await): OnSt
 }
 
 /**
- * Returns the function that sends progress; undefined if the request has no `progress`. A report that finds the
- * caller's socket behind is dropped: the caller sees the gap in the numbers, and its answers do not wait behind
- * progress.
+ * Returns the function that sends progress; undefined if the request wants none. Progress is dropped while the caller's
+ * socket is behind, so that answers do not wait behind progress. The caller sees the gap in the numbers.
  */
 function progressSender(writer: FrameWriter, { ref, progress }: Invoke | Await): CallerSide['onProgress'] {
   if (progress !== true) return undefined;

@@ -1,5 +1,7 @@
 /**
- * The WebSocket endpoint: accepts or rejects upgrades to `/connect`, and owns the open links. link.ts runs each of them.
+ * The WebSocket endpoint: accepts or rejects upgrades to `/connect`, and owns the open links.
+ *
+ * link.ts runs each link.
  */
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -25,13 +27,13 @@ export type GatewayOptions = OriginRule & {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** The most open sockets that are not welcomed yet; default: the total of the share `links`. */
+  /** The most open sockets that are not welcomed yet. Default: the total of the share `links`. */
   readonly maxUnopened?: number;
-  /** The inbound byte rates of users; default: INBOUND_BYTES_PER_SECOND for each user. */
+  /** The inbound byte rates of users. Default: INBOUND_BYTES_PER_SECOND for each user. */
   readonly inbound?: ByteRates;
-  /** The interval of pings, in milliseconds; default PING_MS. */
+  /** The interval of pings, in milliseconds. Default: PING_MS. */
   readonly pingMs?: number;
-  /** Called once for each welcomed link that came as an upgrade, with its connection and its principal. */
+  /** Called once for each welcomed link that began as an HTTP upgrade, with its connection and its principal. */
   readonly onWelcome?: (socket: Duplex, principal: Principal) => void;
   /** Logs refused upgrades. */
   readonly refused: RefusalLog;
@@ -42,21 +44,21 @@ export interface Gateway {
   /** Takes over an upgrade request for `/connect` and its socket. Every request gets a response. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
-   * Takes over a socket that is open already. Returns false, and leaves it alone, if the gateway takes no new links now.
-   * `address`: that of the peer.
+   * Takes over an open socket. Returns false, without touching the socket, if the gateway accepts no new links.
+   * `address`: the address of the peer.
    */
   accept(socket: MessageSocket, address: string): boolean;
   /**
-   * Refuses new links and closes the open ones, spread over `spreadMs` milliseconds (default 0), so that the peers do
-   * not all reconnect at once. Resolves when all sockets are gone and core has recorded the end of each link. Cannot be
-   * undone.
+   * Refuses new links, and closes the open ones over `spreadMs` milliseconds (default 0), so that the peers do not
+   * reconnect all at once. Resolves when all sockets are gone and core has recorded the end of each link. This cannot
+   * be undone.
    */
   closeAll(reason: CloseReason, options?: { readonly spreadMs?: number }): Promise<void>;
-  /** Closes the links that a revocation covers with `forbidden`, and returns their number. */
+  /** Closes the links that a revocation covers, with `forbidden`. Returns how many were closed. */
   endRevoked(isCovered: (principal: Principal, clientId: string | null) => boolean): number;
   /** The number of open sockets, welcomed or not. */
   readonly size: number;
-  /** The number of welcomed links, by who is at the other end. */
+  /** The number of welcomed links of each kind of peer. */
   peers(): ReadonlyMap<LinkPeer, number>;
 }
 
@@ -77,7 +79,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     links.delete(link);
     if (closing && links.size === 0) allGone.resolve();
   };
-  const parts: GatewayServices = {
+  const services: GatewayServices = {
     inbound: new ByteRates(clock, INBOUND_BYTES_PER_SECOND),
     pingMs: PING_MS,
     ...options,
@@ -101,7 +103,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const link of links) link.tellPause(concerns);
   });
 
-  const add = (socket: MessageSocket, address: string): void => void links.add(new Link(socket, address, parts));
+  const add = (socket: MessageSocket, address: string): void => void links.add(new Link(socket, address, services));
   const busy = (): ReasonedRefusal | null => {
     if (closing) return DRAINING;
     return links.size - core.shares.used('links') >= maxUnopened ? FULL : null;
@@ -163,7 +165,7 @@ const OTHER_PROTOCOL = upgradeRefusal(
   `The client must offer the subprotocol ${SUBPROTOCOL}.`,
 );
 
-/** Returns the answer to a handshake that `ws` rejects. */
+/** Returns the response to a handshake that `ws` rejects. */
 function badHandshake(error: Error, { method }: IncomingMessage): ReasonedRefusal {
   const [code, detail, header] =
     method === 'GET'
@@ -186,18 +188,19 @@ export type UpgradeRefusal = {
   readonly status: number;
   readonly code: Code;
   readonly detail: string;
-  /** The name of the share that is used up. */
+  /** The name of the share that has no room. */
   readonly share?: string;
   /** Additional header lines, each `Name: value`. */
   readonly headers?: readonly string[];
 };
 
-/** How long a peer may take to close its side of a socket after the last answer, in milliseconds. */
+/** How long a peer may take to close its side of a socket after the response, in milliseconds. */
 const LINGER_MS = 1_000;
 
 /**
- * Rejects a request on a raw socket with a problem+json response, as the HTTP handlers do, and discards further bytes
- * from the peer. Closes the relay's side of the socket, and after LINGER_MS also the peer's side, if it is still open.
+ * Rejects a request on a raw socket with a problem+json response, like the HTTP handlers, and discards further bytes
+ * from the peer. Closes the relay's side of the socket. After LINGER_MS, closes the peer's side as well if it is still
+ * open.
  */
 export function rejectUpgrade(
   socket: Duplex,
@@ -221,7 +224,7 @@ export function rejectUpgrade(
     clock.after(LINGER_MS, () => socket.destroy()),
   );
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // With unread bytes the operating system would reset the connection, and the peer would lose the response.
+  // If unread bytes remained, the operating system would reset the connection, and the peer would lose the response.
   socket.resume();
 }
 

@@ -1,4 +1,4 @@
-/** Handles `hello`: authenticates the peer, opens its session in core and builds the `welcome`. */
+/** Handles `hello`: authenticates the peer, opens its session in core, and builds the `welcome`. */
 import { requirePrincipal, requireScope, requireUser, type Principal } from '../core/auth/principal.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { Core } from '../core/core.ts';
@@ -18,13 +18,13 @@ import type { HelloFrame, RouterServices } from './services.ts';
 type LinkRole = 'client' | 'caller';
 
 /**
- * The result of an accepted `hello`. `session` is null for a link without a client id. The link is counted in
- * `holdings`, and must be released there when it ends.
+ * The result of an accepted `hello`. `session` is null for a caller. The link is counted in `holdings`; `releaseLink`
+ * must be called when it ends.
  */
 export type Handshake = {
   readonly holdings: Holdings;
   readonly principal: Principal;
-  /** The client at the other end; null for a caller. */
+  /** The id of the client; null for a caller. */
   readonly clientId: string | null;
   readonly session: LinkSession | null;
   readonly welcome: Extract<DownHeader, { type: 'welcome' }>;
@@ -32,42 +32,43 @@ export type Handshake = {
 
 type Hello = {
   readonly hello: HelloFrame;
-  /** The peer's address. */
+  /** The address of the peer. */
   readonly address: string;
   /**
-   * The number of bytes received up to and including `hello`. They are charged to the token's user even if the hello is
+   * The number of bytes received up to the end of `hello`. They are charged to the token's user even if the hello is
    * refused.
    */
   readonly helloBytes: number;
 };
 
 /**
- * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds a
- * client. Throws a CallboardError if any of these refuses, if the principal may not hold another link, or if the link has
- * ended. The share stays claimed only if the link opens.
+ * Checks the token, its scopes and the fields of the hello, in this order. Then claims the link's share, and binds the
+ * client. Throws a CallboardError if a check fails, if the principal may not hold another link, or if the link has
+ * ended. After an error, the share is not claimed.
  */
 export async function openLink(
-  parts: RouterServices,
+  services: RouterServices,
   { hello, address, helloBytes }: Hello,
   link: FrameWriter,
 ): Promise<Handshake> {
-  const { core, authenticator, inbound, clock } = parts;
+  const { core, authenticator, inbound, clock } = services;
   const readAt = clock.monotonic();
   const kind = hello.client_id === undefined ? 'caller' : 'client';
   const authenticated = await authenticator.authenticate(hello.token, address);
   if (authenticated?.kind === 'user') inbound.of(authenticated.userId).charge(helloBytes);
   const principal = admit(authenticated, kind);
-  const { metadata, actions } = await advertisedIn(parts, hello.payload, principal);
-  // A page that was loaded again has ended this link, and its next instance may be connected elsewhere by now. If this
-  // one were bound, that one would be replaced, and would not come back.
+  const { metadata, actions } = await advertisedIn(services, hello.payload, principal);
+  // The link may have ended while the token was checked, for example because its page was reloaded. The page's next
+  // instance may be connected to another relay by now. Binding this link would replace that instance, which would not
+  // come back.
   if (!link.open) fail('not_connected', 'The link has ended.');
   if (kind === 'caller') {
     if (core.draining) fail('draining', 'This node takes no new links.');
     const holdings = claimLink(core, principal);
-    return { principal, clientId: null, session: null, holdings, welcome: welcomeOf(parts, principal, null) };
+    return { principal, clientId: null, session: null, holdings, welcome: welcomeOf(services, principal, null) };
   }
   const clientId = hello.client_id ?? invalid('client_id', 'required');
-  requireNotRevoked(parts, principal, clientId);
+  requireNotRevoked(services, principal, clientId);
   requireDevice(principal, clientId, hello.client_type ?? null);
   const request = {
     clientId,
@@ -77,36 +78,39 @@ export async function openLink(
     metadata,
     actions,
     resumes: readResumes(hello.payload, hello.link_attempt),
-    // The next instance may have connected while the token was checked.
+    // The next instance of the client may have connected while the token was checked; core compares the times.
     readMsAgo: clock.monotonic() - readAt,
   };
   const holdings = claimLink(core, principal);
   try {
     const session = await core.links.open(requireUser(principal, 'connect'), request, link);
-    return { principal, clientId, session, holdings, welcome: welcomeOf(parts, principal, session) };
+    return { principal, clientId, session, holdings, welcome: welcomeOf(services, principal, session) };
   } catch (error) {
     releaseLink(holdings);
     throw error;
   }
 }
 
-/** Refuses a link of a client that is revoked. The authenticator has refused tokens that are revoked for all clients. */
+/** Refuses the link of a revoked client. Tokens that are revoked for all clients were refused by the authenticator. */
 export function requireNotRevoked({ core }: RouterServices, principal: Principal, clientId: string | null): void {
   if (core.revocations.find(principal, clientId)) fail('forbidden', 'The client was revoked.');
 }
 
-/** Reads what a hello advertises, when it is its user's turn. */
+/** Reads the advertisement of a hello, when it is the user's turn. */
 function advertisedIn(
-  parts: RouterServices,
+  services: RouterServices,
   payload: string | null,
   principal: Principal,
 ): MaybePromise<Advertisement> {
-  const read = (): Advertisement => readAdvertised(parts, payload, principal);
+  const read = (): Advertisement => readAdvertised(services, payload, principal);
   if (payload === null || payload.length < LARGE_MESSAGE_BYTES) return read();
-  return parts.core.messages.run(holderOf(principal), read, payload.length);
+  return services.core.messages.run(holderOf(principal), read, payload.length);
 }
 
-/** Claims a link, and its socket. Throws a CallboardError, and claims neither, if the principal may not hold both. */
+/**
+ * Claims one unit each of the shares `links` and `sockets`. Throws a CallboardError, and claims neither, if the
+ * principal may not hold both.
+ */
 function claimLink({ shares }: Core, principal: Principal): Holdings {
   const holdings = shares.of(holderOf(principal));
   holdings.claim('links', 1);
@@ -119,15 +123,15 @@ function claimLink({ shares }: Core, principal: Principal): Holdings {
   return holdings;
 }
 
-/** Releases what a link claimed. Call it once, when the link ends. */
+/** Releases the shares that a link claimed. Call it once, when the link ends. */
 export function releaseLink(holdings: Holdings): void {
   holdings.release('links', 1);
   holdings.release('sockets', 1);
 }
 
 /**
- * Checks that this principal may open a link, and returns it. A client needs a user's token with the scope `connect`. A
- * caller needs the scope `invoke` or an administrator's token.
+ * Checks that a principal may open a link, and returns the principal. A client needs a user's token with the scope
+ * `connect`. A caller needs the scope `invoke`, or an administrator's token.
  */
 export function admit(principal: Principal | null, kind: LinkRole): Principal {
   const requester = requirePrincipal(principal);
@@ -163,14 +167,14 @@ function welcomeOf(
 
 type PauseMembers = Omit<Extract<DownHeader, { type: 'paused' }>, 'type'>;
 
-/** Returns what a client is told of the pause that covers all its calls; nothing: there is none. */
+/** Returns the members that describe the pause covering all calls of a client; an empty object if there is no pause. */
 export function pauseMembers(pause: Pause | null): PauseMembers {
   if (pause === null) return {};
   const { by, reason, until } = pause;
   return { paused_by: `${by.kind} ${by.name}`, paused_reason: reason, ...(until !== null && { paused_until: until }) };
 }
 
-/** Returns the address of another relay that is nearer to the data of this user; undefined: none is. */
+/** Returns the address of the relay nearest to the data of this user, if it is another relay; otherwise undefined. */
 export function homeOf(core: Core, principal: Principal): string | undefined {
   return principal.kind === 'user' ? (core.homeOf(principal.userId) ?? undefined) : undefined;
 }

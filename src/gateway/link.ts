@@ -1,5 +1,6 @@
 /**
- * Runs one WebSocket from its upgrade to its end: timers, phases, order of events, and the byte rate of its user.
+ * Runs one WebSocket from its upgrade to its end: timers, states, order of events, and the byte rate of its user.
+ *
  * router.ts handles the frames.
  */
 import { Buffer } from 'node:buffer';
@@ -21,7 +22,7 @@ import { FrameRouter, type LinkPeer } from './router.ts';
 import type { HelloFrame, RouterServices } from './services.ts';
 import { openLink, type Handshake } from './hello.ts';
 
-/** After these disconnect causes, the ends of commands that the client still sends are recorded. */
+/** The causes of a disconnect after which ends of commands are still recorded, if the client sends them late. */
 const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<DisconnectCause>([
   'replaced',
   'node_drained',
@@ -29,31 +30,33 @@ const TAKES_LATE_ENDS: ReadonlySet<DisconnectCause | undefined> = new Set<Discon
 
 /**
  * The length of a beat, in milliseconds. The gateway has one timer for all its links, and a link measures silence in
- * beats. While the process is blocked no beats occur, so a peer whose frames are merely unread does not count as dead.
+ * beats. No beats occur while the process is blocked, so a peer does not count as dead if its frames are only waiting
+ * to be read.
  */
 export const BEAT_MS = 1_000;
 const DEAD = DEAD_MS / BEAT_MS;
 const BEHIND = BACK_PRESSURE_MS / BEAT_MS;
 /**
- * The number of beats after which a peer counts as silent. The last frame arrived during a beat, and the store recorded
- * it a little later; two more beats make sure that the store shows the connection as stale.
+ * The number of beats after which a peer counts as silent. It is two beats longer than STALE_MS: the last frame arrived
+ * during a beat, and the store recorded it a little later. So the store already shows the connection as stale when the
+ * link reports the silence.
  */
 const SILENT = STALE_MS / BEAT_MS + 2;
 
-/** Returns the number of whole beats in a time, at least one. */
+/** Returns the number of whole beats in `ms` milliseconds, at least one. */
 function beatsIn(ms: number): number {
   return Math.max(1, Math.floor(ms / BEAT_MS));
 }
 
-/** What all links of a gateway share. */
+/** The services that all links of a gateway share. */
 export type GatewayServices = RouterServices & {
   /** The number of the current beat; it grows by one every BEAT_MS. */
   readonly beat: () => number;
   /** Called once for each welcomed link, with its socket and its principal. */
   readonly onWelcome: (socket: MessageSocket, principal: Principal) => void;
   /**
-   * Called once for each link, when its socket is gone and core has recorded its end, or failed to. All links share one
-   * function, so no link holds a promise of its own.
+   * Called once for each link, after its socket is gone and core has recorded its end (or failed to). It is one shared
+   * function, so that no link holds a promise of its own.
    */
   readonly onDone: (link: Link) => void;
 };
@@ -61,9 +64,9 @@ export type GatewayServices = RouterServices & {
 type Message = { readonly message: Buffer; readonly isBinary: boolean };
 
 /**
- * Where a link stands. It waits for `hello`; then core opens its session; then it is open, and the router takes its
- * frames. It may end in each of these states. One that ended while its session was opened gets its router only to record
- * that.
+ * The state of a link. `waiting`: no `hello` has arrived. `opening`: core is opening the session. Afterwards the router
+ * handles the frames. A link may end in each state. If it ends while its session is being opened, it still gets a
+ * router, which records the end.
  */
 type LinkState =
   | { readonly kind: 'waiting'; readonly cancelTimer: Cancel }
@@ -72,42 +75,42 @@ type LinkState =
   | { readonly kind: 'ended'; readonly end: LinkEnd; readonly router: FrameRouter | null };
 const OPENING: LinkState = { kind: 'opening' };
 
-/** One WebSocket of a client or a caller, from its upgrade to its end. No received frame makes it throw. */
+/** One WebSocket of a client or a caller, from its upgrade to its end. It never throws, whatever frame it receives. */
 export class Link implements SocketHandler {
-  readonly #parts: GatewayServices;
+  readonly #services: GatewayServices;
   readonly #socket: MessageSocket;
   readonly #address: string;
   readonly #writer: FrameWriter;
-  /** The byte rate of the user; null before `welcome` and for an administrator, who is not limited. */
+  /** The byte rate of the user; null before `welcome`, and for administrators, who are not limited. */
   #rate: HeldRate | null = null;
   /** Keeps the link within the rate; created when the rate is exceeded for the first time. */
   #inbound: Inbound | null = null;
-  /** The number of bytes received before `hello` was checked. They are charged to the user once the user is known. */
+  /** The number of bytes received before `hello` was checked. They are charged once the user is known. */
   #uncharged = 0;
   readonly #firstBeat: number;
   #lastFrameBeat: number;
-  /** The last beat in which a sign of life was reported. */
+  /** The last beat in which this link reported a sign of life to core; null if there was none. */
   #touchedBeat: number | null = null;
   /** The beat since which the socket has been behind; null if it is not behind. */
   #behindSince: number | null = null;
-  /** When the unanswered ping was sent, in milliseconds; null if every ping is answered. */
+  /** When the unanswered ping was sent, by `Clock.monotonic`; null if every ping was answered. */
   #pingedAt: number | null = null;
   #state: LinkState;
-  /** The messages that wait for their user's turn, in order; null if none does, as in nearly all links. */
+  /** The messages that wait for their user's turn, in order; null if none wait, as for nearly all links. */
   #held: Message[] | null = null;
   #drainedDue = false;
   #listensForDrain = false;
-  /** The opening of the session, or the recording of its end. The link is done only after this promise has settled. */
+  /** Opens the session, or records its end. The link is done only after this promise has settled. */
   #pending: Promise<void> | null = null;
 
-  /** `address`: that of the peer. */
-  constructor(socket: MessageSocket, address: string, parts: GatewayServices) {
-    this.#parts = parts;
+  /** `address`: the address of the peer. */
+  constructor(socket: MessageSocket, address: string, services: GatewayServices) {
+    this.#services = services;
     this.#socket = socket;
     this.#address = address;
-    this.#writer = new FrameWriter(socket, this, parts);
-    this.#firstBeat = this.#lastFrameBeat = parts.beat();
-    const cancelTimer = parts.clock.after(HELLO_MS, () => this.close('hello_timeout'));
+    this.#writer = new FrameWriter(socket, this, services);
+    this.#firstBeat = this.#lastFrameBeat = services.beat();
+    const cancelTimer = services.clock.after(HELLO_MS, () => this.close('hello_timeout'));
     this.#state = { kind: 'waiting', cancelTimer };
     socket.tell(this);
   }
@@ -117,28 +120,28 @@ export class Link implements SocketHandler {
     this.#writer.end(reason);
   }
 
-  /** Who is at the other end; null before `welcome`. */
+  /** Whether the peer is a caller or a client, and of which type; null before `welcome`. */
   get peer(): LinkPeer | null {
     return this.#router?.peer ?? null;
   }
 
   /**
-   * Runs once per beat of the gateway. Sends pings. Closes the link if it is silent, if it has been behind for too
-   * long, or if its token has expired.
+   * Runs once per beat of the gateway. Sends pings. Closes the link if it is silent, has been behind for too long, or
+   * its token has expired.
    */
   onBeat(): void {
     if (!this.#writer.open || this.#expired()) return;
-    const beat = this.#parts.beat();
-    // While reading is paused, the peer's frames cannot arrive: its silence does not count.
+    const beat = this.#services.beat();
+    // The peer's frames cannot arrive while reading is paused, so its silence does not count then.
     if (this.#inbound?.paused) this.#lastFrameBeat = this.#touchedBeat = beat;
     const fault = this.#faultAt(beat);
     if (fault !== null) this.close(fault);
-    else if ((beat - this.#firstBeat) % beatsIn(this.#parts.pingMs) === 0) this.#ping();
+    else if ((beat - this.#firstBeat) % beatsIn(this.#services.pingMs) === 0) this.#ping();
     if (beat - this.#lastFrameBeat === SILENT) this.#router?.tell('silent');
     this.#drained();
   }
 
-  /** Returns why the link must be closed at this beat; null if it may stay open. */
+  /** Returns why the link must be closed in this beat; null if it may stay open. */
   #faultAt(beat: number): CloseReason | null {
     if (beat - this.#lastFrameBeat >= DEAD) return 'heartbeat_lost';
     if (!this.#writer.behind) this.#behindSince = null;
@@ -147,17 +150,17 @@ export class Link implements SocketHandler {
     return null;
   }
 
-  /** Called when other relays may be nearer to the data of these users than before. */
+  /** Called when the relay nearest to the data of these users may have changed. */
   tellHome(concerns: (userId: string) => boolean): void {
     this.#router?.tellHome(concerns);
   }
 
-  /** Tells a client which pause covers all its calls: see `Router.tellPause`. */
+  /** Tells the client which pause covers all its calls (see `FrameRouter.tellPause`). */
   tellPause(concerns: (client: ClientKey) => boolean): void {
     this.#router?.tellPause(concerns);
   }
 
-  /** Closes the link with `forbidden` if it is welcomed and covered. Returns whether it did. */
+  /** Closes the link with `forbidden` if it is welcomed and the revocation covers it. Returns whether it was closed. */
   endIfRevoked(isCovered: (principal: Principal, clientId: string | null) => boolean): boolean {
     const router = this.#router;
     if (!router || !this.#writer.open || !router.isCovered(isCovered)) return false;
@@ -172,11 +175,11 @@ export class Link implements SocketHandler {
     if (!router || (this.#held === null && message.length < LARGE_MESSAGE_BYTES))
       return this.#handle({ message, isBinary });
     (this.#held ??= []).push({ message, isBinary });
-    const { messages } = this.#parts.core;
+    const { messages } = this.#services.core;
     void messages.run(router.holder, () => this.#handleHeld(), message.length);
   }
 
-  /** Handles the first message that waits for its user's turn. None is left if the link has ended. */
+  /** Handles the first message that waits for its user's turn. Does nothing if no message waits. */
   #handleHeld(): void {
     const first = this.#held?.shift();
     if (this.#held?.length === 0) this.#held = null;
@@ -194,16 +197,16 @@ export class Link implements SocketHandler {
     if (!rate) return void (this.#uncharged += bytes);
     const wait = rate.rate.charge(bytes);
     if (wait === 0 || this.#state.kind === 'ended') return;
-    this.#inbound = new Inbound(rate, this.#socket, this.#parts);
+    this.#inbound = new Inbound(rate, this.#socket, this.#services);
     this.#inbound.charged(bytes, wait);
   }
 
-  /** Handles one frame. An error is answered with a refusal, so that it does not affect the frames that follow. */
+  /** Handles one frame. An error is answered with a refusal, so that later frames are still handled. */
   #receiveFrame(received: string | FrameFault): void {
     try {
       this.#receive(received);
     } catch (error) {
-      this.#writer.refuse(refusalOf(error, this.#parts), {});
+      this.#writer.refuse(refusalOf(error, this.#services), {});
     }
   }
 
@@ -215,7 +218,10 @@ export class Link implements SocketHandler {
     this.#over({ cause: CAUSE_OF_REASON[reason], closeCode: null });
   }
 
-  /** Adds the `drain` listener on first use only, because most links are never behind. */
+  /**
+   * Tells core later that the socket has drained. The `drain` listener is added at the first call, because most links
+   * are never behind.
+   */
   behind(): void {
     this.#drainedDue = true;
     if (this.#listensForDrain) return;
@@ -228,7 +234,7 @@ export class Link implements SocketHandler {
   }
 
   failed(error: Error): void {
-    this.#parts.log.debug({ err: error }, 'a link could not be read');
+    this.#services.log.debug({ err: error }, 'a link could not be read');
   }
 
   ending(code: number | null): void {
@@ -236,25 +242,25 @@ export class Link implements SocketHandler {
     this.#leave('client_closed', code);
   }
 
-  /** What has arrived before the end of the link is handled before it. */
+  /** Handles the messages that arrived before the end of the link and still wait for their turn. */
   #handleAllHeld(): void {
     while (this.#held !== null) this.#handleHeld();
   }
 
   gone(): void {
     this.#handleAllHeld();
-    // `ws` reports no errors of the socket.
+    // `ws` does not report the errors of the socket, so they are read here.
     this.#leave(causeOfSocket(this.#socket.errored), null);
     this.#inbound?.release();
     this.#rate?.release();
-    void (this.#pending ?? Promise.resolve()).then(() => this.#parts.onDone(this));
+    void (this.#pending ?? Promise.resolve()).then(() => this.#services.onDone(this));
   }
 
   #receive(received: string | FrameFault): void {
     if (!this.#writer.open) return this.#receiveLate(received);
     if (this.#expired()) return;
     const router = this.#router;
-    const beat = this.#parts.beat();
+    const beat = this.#services.beat();
     this.#lastFrameBeat = beat;
     if (this.#touchedBeat !== beat) {
       this.#touchedBeat = beat;
@@ -284,7 +290,7 @@ export class Link implements SocketHandler {
     } else this.#refuseFrame('only hello may be sent before welcome', frame);
   }
 
-  /** Handles a frame that cannot be handled as it stands: a report ends its command, and any other frame is refused. */
+  /** Handles a frame that is invalid as a whole. If it is a report, its command ends; any other frame is refused. */
   #takeFaulty(fault: FrameFault, router: FrameRouter | null): void {
     if (!router?.takeFaulty(fault)) this.#writer.refuseFaulty(fault);
     this.#endIfFirst(fault.fault === 'payload_too_large' ? 'frame_too_large' : 'protocol_error');
@@ -295,7 +301,10 @@ export class Link implements SocketHandler {
     this.#endIfFirst('protocol_error');
   }
 
-  /** Closes the link if its first frame was refused. The peer would send the same again, so it shall not reconnect. */
+  /**
+   * Closes the link if its first frame was refused. Tells the peer not to reconnect, because it would send the same
+   * frame again.
+   */
   #endIfFirst(reason: CloseReason): void {
     if (this.#state.kind === 'waiting') this.#writer.end(reason, false);
   }
@@ -305,51 +314,49 @@ export class Link implements SocketHandler {
     this.#state = OPENING;
     const helloBytes = this.#uncharged;
     this.#uncharged = 0;
-    this.#pending = openLink(this.#parts, { hello, address: this.#address, helloBytes }, this.#writer)
+    this.#pending = openLink(this.#services, { hello, address: this.#address, helloBytes }, this.#writer)
       .then((opened) => this.#opened(opened))
       .catch((error: unknown) => this.#refused(error));
   }
 
   #opened(opened: Handshake): Promise<void> | undefined {
-    const parts = this.#parts;
+    const services = this.#services;
     const { principal } = opened;
-    const router = new FrameRouter({ parts, writer: this.#writer, address: this.#address }, opened);
-    if (!opened.session) parts.metrics.count('links_opened', 'caller');
+    const router = new FrameRouter({ services, writer: this.#writer, address: this.#address }, opened);
+    if (!opened.session) services.metrics.count('links_opened', 'caller');
     if (this.#state.kind === 'ended') {
       this.#state = { ...this.#state, router };
       return router.end(this.#state.end);
     }
     this.#state = { kind: 'open', router };
-    // The token may have been revoked since it was authenticated. Such a link is not welcomed, and gets no command.
-    const isRevoked = this.endIfRevoked((token, clientId) => parts.core.revocations.find(token, clientId) !== null);
+    // The token may have been revoked since it was authenticated. Such a link is not welcomed and gets no commands.
+    const isRevoked = this.endIfRevoked((token, clientId) => services.core.revocations.find(token, clientId) !== null);
     if (isRevoked) return this.#pending ?? undefined;
     for (const command of opened.session?.unfinished ?? []) this.#writer.expect(command);
-    parts.onWelcome(this.#socket, principal);
+    services.onWelcome(this.#socket, principal);
     if (principal.kind === 'user') {
-      this.#rate = parts.inbound.hold(principal.userId);
+      this.#rate = services.inbound.hold(principal.userId);
       this.#charge(this.#uncharged);
     }
     this.#writer.welcome(opened.welcome);
     opened.session?.begin();
     this.#pending = null;
-    // A pause may have begun since `welcome` was made.
+    // A pause may have begun since `welcome` was built.
     router.tellPause(() => true);
     return undefined;
   }
 
   #refused(error: unknown): void {
-    const refusal = refusalOf(error, this.#parts);
+    const refusal = refusalOf(error, this.#services);
     this.#writer.refuse(refusal, { frame: 'hello' });
     const reason = reasonOfRefusal(refusal.code);
-    // The same hello would be refused again; a client that counts its attempts makes a later one.
+    // The same hello would be refused again. A client that counts its attempts sends a later attempt, so it may
+    // reconnect.
     const reconnect = reason === 'protocol_error' ? false : refusal.code === 'stale_instance' || undefined;
     this.#writer.end(reason, reconnect);
   }
 
-  /**
-   * Called when the peer, or the network between, has ended the link. If the relay ended it first, the relay's cause
-   * stays.
-   */
+  /** Called when the peer or the network has ended the link. If the relay ended it first, the relay's cause stays. */
   #leave(cause: DisconnectCause, closeCode: number | null): void {
     this.#writer.lost();
     this.#inbound?.readOn();
@@ -373,15 +380,15 @@ export class Link implements SocketHandler {
   }
 
   #ping(): void {
-    // No frame is sent before `welcome`.
+    // No frame may be sent before `welcome`.
     if (!this.#router) return;
     this.#writer.ping();
-    this.#pingedAt = this.#parts.clock.monotonic();
+    this.#pingedAt = this.#services.clock.monotonic();
   }
 
-  /** Measures the time since the ping that this pong answers, if there was one. */
+  /** Measures the round trip if this pong answers a ping. */
   #ponged(): void {
-    const { clock, metrics } = this.#parts;
+    const { clock, metrics } = this.#services;
     if (this.#pingedAt !== null) metrics.observe('client_rtt_seconds', clock.monotonic() - this.#pingedAt);
     this.#pingedAt = null;
   }
@@ -402,26 +409,26 @@ type Readable = { pause(): void; resume(): void };
 type InboundOptions = { readonly clock: Clock; readonly metrics: Metrics };
 
 /**
- * Keeps a link within its user's byte rate. Above the rate, the socket is not read for as long as the rate requires, so
- * back pressure on the connection slows the peer and no frame is lost. Frames that were read before the pause are still
- * handled. The paused links of a user resume one after the other: a link that resumes charges the size of its last
- * message in advance. If all of them resumed together, their messages would arrive together and stall the event loop.
+ * Keeps a link within its user's byte rate. Above the rate, reading is paused for as long as the rate requires, so that
+ * back pressure slows the peer and no frame is lost. Frames that were read before the pause are still handled. The
+ * paused links of a user resume one after another, because each charges the size of its last message in advance when it
+ * resumes. If they resumed together, their messages would arrive together and stall the event loop.
  */
 export class Inbound {
   readonly #held: HeldRate;
   readonly #socket: Readable;
-  readonly #parts: InboundOptions;
+  readonly #options: InboundOptions;
   #cancel: Cancel | null = null;
   #over = false;
   /** The size of the last message, in bytes. */
   #last = 0;
-  /** The number of bytes that were charged in advance for the next message. */
+  /** The number of bytes charged in advance for the next message. */
   #reserved = 0;
 
-  constructor(held: HeldRate, socket: Readable, parts: InboundOptions) {
+  constructor(held: HeldRate, socket: Readable, options: InboundOptions) {
     this.#held = held;
     this.#socket = socket;
-    this.#parts = parts;
+    this.#options = options;
   }
 
   get paused(): boolean {
@@ -433,7 +440,10 @@ export class Inbound {
     this.charged(bytes, this.#held.rate.charge(bytes - this.#reserved));
   }
 
-  /** Does the rest of `charge` for a message that was charged already. `wait`: what the rate answered. */
+  /**
+   * Does what `charge` does after charging, for a message that is already charged. `wait`: the wait that the rate
+   * requires.
+   */
   charged(bytes: number, wait: number): void {
     this.#last = bytes;
     this.#reserved = 0;
@@ -441,14 +451,17 @@ export class Inbound {
   }
 
   /**
-   * Resumes reading for good because the link is closing, so that the peer's last frames and its close frame are read.
+   * Resumes reading for good because the link is closing, so that the last frames and the close frame of the peer are
+   * read.
    */
   readOn(): void {
     this.#over = true;
     this.#resume();
   }
 
-  /** Resumes reading for good and gives back what was charged in advance. Call it when the socket is gone. */
+  /**
+   * Resumes reading for good, and gives back the bytes that were charged in advance. Call it when the socket is gone.
+   */
   release(): void {
     this.readOn();
     this.#held.rate.charge(-this.#reserved);
@@ -456,17 +469,17 @@ export class Inbound {
   }
 
   #pause(ms: number): void {
-    this.#parts.metrics.count('inbound_limited', 'link');
+    this.#options.metrics.count('inbound_limited', 'link');
     this.#socket.pause();
-    this.#cancel = this.#parts.clock.after(ms, () => this.#resumeOrWait());
+    this.#cancel = this.#options.clock.after(ms, () => this.#resumeOrWait());
   }
 
-  /** Resumes reading. If other links of the user have used up the rate in the meantime, waits again instead. */
+  /** Resumes reading. If other links of the user have used up the rate since, waits again instead. */
   #resumeOrWait(): void {
     const { rate } = this.#held;
     const wait = rate.charge(0);
     if (wait > 0) {
-      this.#cancel = this.#parts.clock.after(wait, () => this.#resumeOrWait());
+      this.#cancel = this.#options.clock.after(wait, () => this.#resumeOrWait());
       return;
     }
     this.#reserved = this.#last;
@@ -489,9 +502,10 @@ const LINE_FEED = 0x0a;
 const BINARY = unreadable('binary frames are not part of this protocol');
 
 /**
- * Returns the texts of the frames of a message, nearly always one. Each is a string of its own, so that no frame keeps
- * the whole message in memory. A frame that is too large is a fault: only its first line is read. Frames beyond
- * FRAMES_PER_MESSAGE stay in the last text, which is then not a valid frame.
+ * Returns the texts of the frames in a message; nearly every message has one frame. Each text is a string of its own,
+ * so that no frame keeps the whole message in memory. Only the first line of a frame that is too large is read, and the
+ * frame is returned as a fault. Frames beyond FRAMES_PER_MESSAGE stay in the last text, which is then not a valid
+ * frame.
  */
 export function framesIn(message: Buffer): readonly (string | FrameFault)[] {
   const frames: (string | FrameFault)[] = [];

@@ -1,6 +1,8 @@
 /**
- * Reads the payloads of frames: what clients advertise in `hello` and `actions`, and their reports and sites. Remembers
- * the lists of actions that it parsed.
+ * Reads the payloads of frames: the advertisements in `hello` and `actions`, reports of contexts and windows, and site
+ * definitions.
+ *
+ * Parsed lists of actions are cached.
  */
 import type { ActionAdvertisement, ActionEffects, ActionGuards } from '../core/connections/connection.ts';
 import type { Principal } from '../core/auth/principal.ts';
@@ -39,13 +41,13 @@ import type { Table } from '../protocol/fields.ts';
 import type { FrameFault } from '../protocol/frame-fault.ts';
 import { CONTEXT, WINDOW, parseRow } from '../protocol/report-rows.ts';
 
-/** The metadata and actions that a client advertises; the JSON texts are exactly as received. */
+/** The metadata and actions that a client advertises. The JSON texts are exactly as received. */
 export type Advertisement = { readonly metadata: JsonText | null; readonly actions: readonly ActionAdvertisement[] };
 
 /**
- * Reads the payload of `hello` and of `actions`. Throws `invalid_argument` with the name of the invalid member. Unknown
- * members are ignored. `lists`: the lists of actions that are remembered. `onParse`: called before a list that is not
- * remembered is parsed.
+ * Reads the payload of `hello` or `actions`. Throws `invalid_argument` with the name of the invalid member. Ignores
+ * unknown members. `lists`: the cache of action lists. `onParse`: called before a list is parsed that is not in the
+ * cache.
  */
 export function readAdvertisement(payload: string | null, lists: ActionLists, onParse = () => {}): Advertisement {
   if (payload === null) return { metadata: null, actions: [] };
@@ -61,7 +63,10 @@ export function readAdvertisement(payload: string | null, lists: ActionLists, on
   return { metadata, actions: actions === null ? [] : lists.get(actions, { payload, parse }) };
 }
 
-/** Reads an advertisement. The bytes of a list that is not known are charged to the user by what they cost. */
+/**
+ * Reads an advertisement. If its list of actions must be parsed, the user is charged additional bytes, because parsing
+ * is expensive.
+ */
 export function readAdvertised(
   { actionLists, inbound }: { readonly actionLists: ActionLists; readonly inbound: ByteRates },
   payload: string | null,
@@ -76,8 +81,8 @@ export function readAdvertised(
 }
 
 /**
- * Reads which commands a client has received, from the payload of its `hello`; null if the client does not say it.
- * Throws `invalid_argument` unless the number of the attempt comes with it.
+ * Reads which commands a client has received, from the payload of its `hello`; null if the hello contains neither this
+ * list nor a link attempt. Throws `invalid_argument` if it contains only one of the two.
  */
 export function readResumes(payload: string | null, attempt: number | undefined): Resumes | null {
   const received = payload === null ? null : memberIn(payloadMembers(payload), 'received');
@@ -123,7 +128,7 @@ function readAction(where: string, item: JsonText): ActionAdvertisement {
   };
 }
 
-/** The names of flags on the wire, by their names in core. */
+/** The name of each flag on the wire, by its name in core. */
 type FlagNames<T> = { readonly [Name in keyof T]: string };
 const GUARDS: FlagNames<ActionGuards> = { approval: 'approval', lease: 'lease' };
 const EFFECTS: FlagNames<ActionEffects> = {
@@ -133,7 +138,7 @@ const EFFECTS: FlagNames<ActionEffects> = {
   openWorld: 'open_world',
 };
 
-/** Reads the flags of an object; null if the object is absent. Other members are ignored. */
+/** Reads the flags of an object; null if the object is absent. Ignores other members. */
 function readFlags<T>(
   where: string,
   json: JsonText | null,
@@ -156,14 +161,14 @@ function readSchema(where: string, json: JsonText | null): JsonText | null {
 // Parses the payload of a `report` frame: contexts and windows.
 
 /**
- * The most items that one list of a report may hold. It exceeds what a client may have, so a report over that limit is
- * still read and gets `capacity_exceeded`.
+ * The most items that one list of a report may contain. It is more than a client may have, so that a report over that
+ * limit is still read and gets `capacity_exceeded`.
  */
 const ROWS = 2 * CLIENT_CONTEXTS;
 
 /**
- * Reads the payload of `report`. If any member is invalid, throws `invalid_argument` with the member's name. Unknown
- * members are ignored.
+ * Reads the payload of `report`. If a member is invalid, throws `invalid_argument` with the member's name. Ignores
+ * unknown members.
  */
 export function readReport(payload: string | null): ContextReport {
   const members = payloadMembers(payload);
@@ -234,15 +239,16 @@ function readWindow(where: string, item: JsonText): ReportedWindow {
 }
 
 /**
- * Reads the fields that the table names, without checking them. An absent field is null; an object or a list becomes
- * `{}`, which is refused later.
+ * Reads the fields that the table names, without checking them. An absent field becomes null. An object or a list
+ * becomes `{}`, which a later check refuses.
  */
 function fieldsIn(members: Members, table: Table): Record<string, unknown> {
   return Object.fromEntries(Object.keys(table).map((field) => [field, scalarOf(members.get(field) ?? null)]));
 }
 
 /**
- * Throws `invalid_argument` for a row. `fault` starts with the name of the invalid member, or describes the row itself.
+ * Throws `invalid_argument` for a row. `fault` begins with the name of the invalid member and a colon, or describes the
+ * row as a whole.
  */
 function invalidAt(where: string, fault: string): never {
   const [, member, detail] = /^(\w+): (.*)$/s.exec(fault) ?? [];
@@ -287,11 +293,11 @@ function readNames(where: string, json: JsonText | null): readonly string[] | nu
   );
 }
 
-/** The greatest number of lists that are kept. Each version of each application that connects needs one. */
+/** The most lists in the cache. Each version of each connected application needs one. */
 const LISTS = 64;
 /**
- * The greatest length of a payload whose list is kept, in characters. The text of a list may be a slice of its payload,
- * which then stays in memory too. All kept payloads together have at most 4 Mi characters.
+ * The longest payload, in characters, whose list is cached. The text of a list may be a slice of its payload, which
+ * then stays in memory as a whole. All cached payloads together have at most 4 Mi characters.
  */
 const PAYLOAD_CHARS = 65_536;
 
@@ -301,15 +307,15 @@ type Parsed = {
 };
 
 /**
- * Remembers parsed lists of actions by their JSON text. All tabs of an application advertise the same list: they share
- * one parsed object, and a list that is known is not parsed again when the tabs reconnect.
+ * A cache of parsed lists of actions by their JSON text. All tabs of an application advertise the same list, so they
+ * share one parsed object, and the list is not parsed again when the tabs reconnect.
  */
 export class ActionLists {
   readonly #lists = new BoundedMap<string, readonly ActionAdvertisement[]>({ most: LISTS, order: 'used' });
 
   /**
-   * Returns the list for this text, which is part of `payload`. Calls `parse` if the list is not remembered. If `parse`
-   * throws, nothing is remembered.
+   * Returns the list for a text, which is part of `payload`. Calls `parse` if the list is not in the cache. If `parse`
+   * throws, nothing is cached.
    */
   get(json: JsonText, { payload, parse }: Parsed): readonly ActionAdvertisement[] {
     if (payload.length > PAYLOAD_CHARS) return parse(json);
@@ -325,11 +331,11 @@ export class ActionLists {
   }
 }
 
-// Checks that the payload of a frame is JSON, and takes members out of it.
+// Checks that the payload of a frame is JSON, and reads members from it.
 
 /** The error for a payload that is not JSON, or nested too deeply. */
 export class BadPayload extends Error {
-  /** What the payload makes of its frame. */
+  /** The fault that the frame has because of its payload. */
   readonly frameFault: FrameFault['fault'];
 
   constructor(fault: JsonFault) {
@@ -350,7 +356,7 @@ export function payloadOrFault({ payload }: WithPayload): JsonText | BadPayload 
   return fault === null ? trustJson(payload) : new BadPayload(fault);
 }
 
-/** Does the same as `payloadOrFault`, and throws a BadPayload. */
+/** Returns the payload if it is JSON, like `payloadOrFault`, but throws a BadPayload otherwise. */
 export function payloadOf(frame: WithPayload): JsonText | null {
   const payload = payloadOrFault(frame);
   if (payload instanceof BadPayload) throw payload;
@@ -366,7 +372,7 @@ function objectOf(where: string, json: JsonText): Members {
   return membersOf(json, ENVELOPE_PARTS) ?? invalid(where, `at most ${ENVELOPE_PARTS} members are allowed`);
 }
 
-/** Does the same as `objectOf`, for the payload of a frame, which has not been checked yet. */
+/** Returns the members of a frame's payload, like `objectOf`. Checks first that the payload is JSON. */
 function payloadMembers(payload: string | null): Members {
   const members = payload === null ? 'syntax' : readMembers(payload, ENVELOPE_PARTS);
   if (members === null) return invalid('payload', 'an object was expected');

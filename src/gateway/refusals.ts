@@ -40,7 +40,7 @@ export const CAUSE_OF_REASON: Readonly<Record<CloseReason, DisconnectCause>> = {
   internal: 'node_lost',
 };
 
-/** The close reason after a refused `hello`, by error code. A code that is absent means `protocol_error`. */
+/** The close reason after a refused `hello`, by error code. Codes that are not listed lead to `protocol_error`. */
 const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
   unauthenticated: 'unauthenticated',
   invalid_user: 'unauthenticated',
@@ -61,9 +61,9 @@ const REASON_OF_CODE: Readonly<Partial<Record<Code, CloseReason>>> = {
 type Random = Pick<Crypto, 'randomInt'>;
 
 /**
- * How long the peer should wait before it reconnects, in milliseconds, where reconnecting at once would do harm.
- * `draining` is random within one second, because all links of a stopping node would otherwise reconnect at the same
- * time.
+ * How long the peer should wait before it reconnects, in milliseconds, for reasons after which an immediate reconnect
+ * would do harm. `draining` is random within one second, because otherwise all links of a stopping node would reconnect
+ * at the same time.
  */
 const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, (random: Random) => number>>> = {
   protocol_error: () => 5_000,
@@ -76,10 +76,13 @@ const RECONNECT_DELAY_MS: Readonly<Partial<Record<CloseReason, (random: Random) 
   draining: (random) => random.randomInt(1_000),
 };
 
-/** The codes of errors with which a socket fails because its peer, or a machine between, has reset the connection. */
+/** The error codes of a socket whose connection was reset by the peer or by a machine in between. */
 const RESETS: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
-/** Returns why a socket that ended without a close frame is gone. `error`: its error; null: it ended without one. */
+/**
+ * Returns why a socket has ended without a close frame. `error`: the error of the socket; null if it ended without an
+ * error.
+ */
 export function causeOfSocket(error: Error | null): DisconnectCause {
   if (error === null) return 'lost';
   return 'code' in error && RESETS.has(error.code) ? 'reset' : 'error';
@@ -95,7 +98,7 @@ export function byeFor(reason: CloseReason, reconnect: boolean, random: Random):
   return { type: 'bye', code: CLOSE[reason], reason, reconnect, after_ms: delay?.(random) };
 }
 
-// Turns errors into `refused` frames, with the fields that identify the refused frame.
+// Turns errors into `refused` frames with the fields that identify the refused frame.
 
 /**
  * The delay after which a peer may retry if a share is used up, in milliseconds. In that time some connections and
@@ -103,17 +106,17 @@ export function byeFor(reason: CloseReason, reconnect: boolean, random: Random):
  */
 const SHARE_RETRY_MS = 5_000;
 
-/** Why a frame is refused. */
+/** The reason for refusing a frame. */
 export type Refusal = {
   readonly code: Code;
   readonly message: string;
   readonly retryAfterMs?: number | null | undefined;
   readonly by?: string | undefined;
-  /** The name of the share that is used up. */
+  /** The name of the share that has no room. */
   readonly share?: string | undefined;
 };
 
-/** The frame that is refused, as far as it could be read. */
+/** The refused frame, as far as it could be read. */
 export type OffendingFrame = {
   readonly frame?: string | null | undefined;
   readonly ref?: string | null | undefined;
@@ -145,8 +148,8 @@ export function refusedFrame({ code, message, retryAfterMs, by, share }: Refusal
 type RefusalOptions = { readonly log: Log; readonly metrics: Metrics; readonly crypto: Pick<Crypto, 'randomId'> };
 
 /**
- * Returns the refusal for an error. Hides every error that is not a CallboardError: the peer gets only an id, under
- * which the log has the error.
+ * Returns the refusal for an error. The message of an error that is not a CallboardError is hidden: the peer only gets
+ * an id, and the log contains the error under this id.
  */
 export function refusalOf(error: unknown, { log, metrics, crypto }: RefusalOptions): Refusal {
   if (error instanceof CallboardError) {
@@ -165,7 +168,10 @@ export function clip(text: string, max: number): string {
   return text.slice(0, max).toWellFormed();
 }
 
-/** Returns the text if it is a valid id. Any other reference would make the refusal an invalid frame for the peer. */
+/**
+ * Returns the text if it is a valid id; otherwise undefined, because an invalid reference would make the refusal itself
+ * an invalid frame.
+ */
 function idOrNothing(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && ID.test(text) ? text : undefined;
 }

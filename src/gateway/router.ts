@@ -1,4 +1,4 @@
-/** Opens a link after its `hello`, and then passes each frame to the part of core that handles it. */
+/** Passes each frame of an open link to the part of core that handles it, and sends the answers. */
 import { requireUser, subjectOf, type Principal } from '../core/auth/principal.ts';
 import type { LinkSession } from '../core/commands/link-session.ts';
 import type { FinishResult } from '../core/commands/command-store.ts';
@@ -24,18 +24,18 @@ import type { HelloFrame, RouterServices } from './services.ts';
 type ReportFrame = Extract<UpFrame, { type: 'ack' | 'progress' | 'result' | 'error' | 'cancelled' }>;
 type SiteFrame = Extract<UpFrame, { type: 'site' }>;
 type PauseFrame = Extract<UpFrame, { type: 'pause' }>;
-/** The frames of a welcomed link other than clients' reports and callers' requests. */
+/** The frames of a welcomed link, except reports of clients and requests of callers. */
 type ControlFrame = Exclude<UpFrame, HelloFrame | ReportFrame | CallerFrame | { type: 'leave' }>;
 
-/** Who is at the other end of a link: a client of this type, or a caller. */
+/** The peer of a link: a client of this type, or a caller. */
 export type LinkPeer = ClientType | 'caller';
 
-/** One link. `address`: the peer's address. */
-type RoutedLink = { readonly parts: RouterServices; readonly writer: FrameWriter; readonly address: string };
+/** What a router needs to serve one link. `address`: the address of the peer. */
+type RoutedLink = { readonly services: RouterServices; readonly writer: FrameWriter; readonly address: string };
 
-/** The error codes with which a client refuses a command. */
+/** The error codes with which a client may refuse a command. */
 const REFUSALS: ReadonlySet<string> = new Set(CLIENT_REFUSALS);
-/** The error codes that a client may end a command with. Any other code becomes `handler_failed`. */
+/** The error codes with which a client may end a command. Any other code becomes `handler_failed`. */
 const OWN_CODES: ReadonlySet<string> = new Set([
   ...CLIENT_REFUSALS,
   'handler_failed',
@@ -51,30 +51,33 @@ const RECORDED: Readonly<Record<FinishResult['kind'], Recorded>> = {
   unknown: 'unknown',
 };
 
-/** An end as core records it. */
+/** The end of a command in the form that core records. */
 type ReportedEnd = Parameters<LinkSession['end']>[1];
 
 /** Handles the frames of a link between `welcome` and its end. Its methods neither throw nor reject. */
 export class FrameRouter {
-  readonly #parts: RouterServices;
+  readonly #services: RouterServices;
   readonly #writer: FrameWriter;
   readonly #address: string;
-  /** The handler of callers' requests. Created with the first request, because most client links never send one. */
+  /** The handler of requests of callers; created for the first request, because most client links never send one. */
   #callers: Callers | null = null;
   readonly #session: LinkSession | null;
   readonly #holdings: Holdings;
   #principal: Principal;
-  /** The client at the other end; null for a caller. */
+  /** The id of the client; null for a caller. */
   readonly #clientId: string | null;
   readonly #openedAt: number;
   #leaving = false;
-  /** The address of the user's home that the peer was told; undefined: none. */
+  /** The address of the user's home that was sent to the peer; undefined if none was sent. */
   #home: string | undefined;
-  /** What the peer was told of the pause that covers all its calls, as text. */
+  /** The pause covering all the client's calls that was last sent to the peer, as text. */
   #paused: string;
 
-  constructor({ parts, writer, address }: RoutedLink, { principal, clientId, session, holdings, welcome }: Handshake) {
-    this.#parts = parts;
+  constructor(
+    { services, writer, address }: RoutedLink,
+    { principal, clientId, session, holdings, welcome }: Handshake,
+  ) {
+    this.#services = services;
     this.#writer = writer;
     this.#address = address;
     this.#session = session;
@@ -84,15 +87,16 @@ export class FrameRouter {
     this.#home = welcome.home;
     const { paused_by, paused_reason, paused_until } = welcome;
     this.#paused = JSON.stringify({ paused_by, paused_reason, paused_until });
-    // Core knows how long the link of a client was open.
-    this.#openedAt = session ? 0 : parts.clock.monotonic();
-    if (!session) parts.log.debug({ requester: subjectOf(principal), nodeId: parts.core.nodeId }, 'caller link opened');
+    // For a client, core measures how long the link was open.
+    this.#openedAt = session ? 0 : services.clock.monotonic();
+    if (!session)
+      services.log.debug({ requester: subjectOf(principal), nodeId: services.core.nodeId }, 'caller link opened');
   }
 
-  /** Whether the token has expired, by the wall clock. */
+  /** Whether the token has expired, according to the wall clock. */
   get expired(): boolean {
     const { expiresAt } = this.#principal;
-    return expiresAt !== null && this.#parts.clock.now() >= expiresAt;
+    return expiresAt !== null && this.#services.clock.now() >= expiresAt;
   }
 
   /** Whether a revocation covers this link. */
@@ -100,7 +104,7 @@ export class FrameRouter {
     return isCovered(this.#principal, this.#clientId);
   }
 
-  /** The holder of shares under whom the link is counted. */
+  /** The user or other holder whose shares this link counts in. */
   get holder(): string {
     return this.#holdings.userId;
   }
@@ -159,8 +163,8 @@ export class FrameRouter {
   }
 
   /**
-   * Handles a frame that arrives while the link is closing. Ends of commands that the client sent before it knew of the
-   * close are still recorded.
+   * Handles a frame that arrives while the link is closing. Only ends of commands are recorded: the client may have
+   * sent them before it learned of the close.
    */
   takeLate(frame: UpFrame): void {
     const isEnd = frame.type === 'result' || frame.type === 'error' || frame.type === 'cancelled';
@@ -168,8 +172,8 @@ export class FrameRouter {
   }
 
   /**
-   * Handles a report about a command in flight that cannot be handled as it stands: an end still ends its command, and
-   * progress is dropped. Returns false for any other frame, which is to be refused.
+   * Handles an invalid report about a command in flight: an end still ends its command, and progress is dropped.
+   * Returns false for any other frame, which the caller must refuse.
    */
   takeFaulty({ frame, commandId, code, detail }: FrameFault): boolean {
     const session = this.#session;
@@ -187,9 +191,9 @@ export class FrameRouter {
     return true;
   }
 
-  /** Counts progress that cannot be passed on. It is not answered, because progress may be lost anyway. */
+  /** Counts progress that cannot be passed on. It is not answered, because progress may be lost in any case. */
   #progressDropped(): void {
-    this.#parts.metrics.count('frames_refused', 'invalid_argument');
+    this.#services.metrics.count('frames_refused', 'invalid_argument');
   }
 
   /** Reports a sign of life to core. Closes the link with `node_lost` if the client is no longer bound to this link. */
@@ -200,42 +204,50 @@ export class FrameRouter {
       try {
         if (!(await session.alive())) this.#writer.end('node_lost');
       } catch (error) {
-        // While the store is unavailable, the link stays open.
+        // The link stays open while the store is unavailable.
         if (!(error instanceof CallboardError && error.code === 'store_unavailable')) throw error;
       }
     });
   }
 
-  /** Tells core that the socket is no longer behind, or that nothing has arrived from the peer for STALE_MS. */
+  /** Tells core that the socket has drained, or that the peer has been silent for STALE_MS. */
   tell(what: 'drained' | 'silent'): void {
     const session = this.#session;
     if (session) this.#run({}, () => session[what]());
   }
 
-  /** Names the relay that is nearest to the user's data, if the user is one of these and it is another one than before. */
+  /**
+   * Sends the address of the relay nearest to the user's data, if `concerns` is true for the user and the address has
+   * changed.
+   */
   tellHome(concerns: (userId: string) => boolean): void {
     const principal = this.#principal;
     if (this.#leaving || principal.kind !== 'user' || !concerns(principal.userId)) return;
-    const url = homeOf(this.#parts.core, principal);
+    const url = homeOf(this.#services.core, principal);
     if (url === this.#home) return;
     this.#home = url;
     this.#writer.send({ type: 'home', url });
   }
 
-  /** Says which pause covers all calls of the client, if it is one of these and it is another one than before. */
+  /**
+   * Tells the client which pause covers all its calls, if `concerns` is true for the client and the pause has changed.
+   */
   tellPause(concerns: (client: ClientKey) => boolean): void {
     const principal = this.#principal;
     if (this.#leaving || this.#clientId === null || principal.kind !== 'user') return;
     const client = { userId: principal.userId, clientId: this.#clientId };
     if (!concerns(client)) return;
-    const members = pauseMembers(this.#parts.core.pausedClients.of(client));
+    const members = pauseMembers(this.#services.core.pausedClients.of(client));
     const text = JSON.stringify(members);
     if (text === this.#paused) return;
     this.#paused = text;
     this.#writer.send({ type: 'paused', ...members });
   }
 
-  /** Releases the share and ends the waits and the session, once. Resolves when core recorded the end, or failed to. */
+  /**
+   * Releases the shares and ends the waits and the session. May be called only once. Resolves when core has recorded
+   * the end, or has failed to.
+   */
   async end(end: LinkEnd): Promise<void> {
     releaseLink(this.#holdings);
     this.#callers?.leaveAll();
@@ -243,12 +255,12 @@ export class FrameRouter {
     try {
       await this.#session.closed(end.cause, end.closeCode);
     } catch (error) {
-      this.#parts.log.error({ err: error }, 'the end of a link could not be recorded');
+      this.#services.log.error({ err: error }, 'the end of a link could not be recorded');
     }
   }
 
   #callerLeft({ cause, closeCode }: LinkEnd): void {
-    const { clock, core, log, metrics } = this.#parts;
+    const { clock, core, log, metrics } = this.#services;
     metrics.count('links_closed', cause);
     const durationMs = clock.monotonic() - this.#openedAt;
     const requester = subjectOf(this.#principal);
@@ -256,7 +268,7 @@ export class FrameRouter {
   }
 
   #ensureCallers(): Callers {
-    return (this.#callers ??= new Callers(this.#parts.core, this.#writer));
+    return (this.#callers ??= new Callers(this.#services.core, this.#writer));
   }
 
   #request(frame: CallerFrame): void {
@@ -273,7 +285,7 @@ export class FrameRouter {
     }
   }
 
-  /** Whether the client may report this. False: the frame was refused, and the peer has been sent the refusal. */
+  /** Whether the client may send this report. If not, the report was refused, and the refusal was sent. */
   #isExpected(frame: ReportFrame): boolean {
     const writer = this.#writer;
     const { commands } = writer;
@@ -303,12 +315,12 @@ export class FrameRouter {
   #recordEnd(commandId: string, end: ReportedEnd, session: LinkSession): MaybePromise<void> {
     const record = (): MaybePromise<FinishResult> => session.end(commandId, end);
     const recordWithout = (reason: unknown): MaybePromise<FinishResult> => {
-      // A result that the store never keeps ends its command too.
+      // The store will never accept this result, so the command ends without it.
       if (end.payload === null || isStoreUnavailable(reason)) throw reason;
-      this.#parts.log.warn({ err: reason, commandId }, 'a result could not be kept');
+      this.#services.log.warn({ err: reason, commandId }, 'a result could not be kept');
       return session.end(commandId, lostResult('the store refuses it'));
     };
-    // If the end could not be recorded, the client may send it again: the command stays expected.
+    // If the end could not be recorded, the client may send it again, so the command is still expected.
     const ended = orElse(
       () => orElse(record, recordWithout),
       (reason) => {
@@ -323,16 +335,16 @@ export class FrameRouter {
 
   async #renew(token: string): Promise<void> {
     const kind = this.#session ? 'client' : 'caller';
-    const renewed = admit(await this.#parts.authenticator.authenticate(token, this.#address), kind);
+    const renewed = admit(await this.#services.authenticator.authenticate(token, this.#address), kind);
     if (subjectOf(renewed) !== subjectOf(this.#principal)) fail('forbidden', 'The token belongs to another user.');
-    requireNotRevoked(this.#parts, renewed, this.#clientId);
+    requireNotRevoked(this.#services, renewed, this.#clientId);
     requireDevice(renewed, this.#clientId, null);
     if (this.#session?.host) requireUser(renewed, 'host');
     this.#principal = renewed;
     this.#writer.send({ type: 'renewed', token_expires_at: renewed.expiresAt ?? undefined });
   }
 
-  /** Handles `closing`. Sends `closed` after all commands, so the client reads every command before it. */
+  /** Handles `closing`. Sends `closed` after all commands, so that the client has read every command before it. */
   async #leave(): Promise<void> {
     const session = this.#clientSession('runs no commands');
     this.#leaving = true;
@@ -342,7 +354,7 @@ export class FrameRouter {
 
   async #advertise(payload: string | null): Promise<void> {
     const session = this.#activeSession('advertises nothing');
-    const { actions } = readAdvertised(this.#parts, payload, this.#principal);
+    const { actions } = readAdvertised(this.#services, payload, this.#principal);
     const connection = await session.advertise(actions);
     if (connection === null) this.#writer.end('node_lost');
   }
@@ -356,7 +368,7 @@ export class FrameRouter {
   }
 
   async #host(frame: SiteFrame): Promise<void> {
-    const { sites } = this.#parts.core;
+    const { sites } = this.#services.core;
     const principal = this.#principal;
     const { host, clientId } = this.#activeSession('hosts nothing');
     requireUser(principal, 'host');
@@ -369,9 +381,9 @@ export class FrameRouter {
   }
 
   async #pause({ ref, op, reason = '', queued, running }: PauseFrame): Promise<void> {
-    const { pauses } = this.#parts.core;
+    const { pauses } = this.#services.core;
     const session = this.#activeSession('pauses nothing');
-    // What an earlier link of the client says late must not undo what a later one has said.
+    // A late frame of an older link must not undo what the client has said over a newer link.
     if (!(await session.alive())) return this.#writer.end('node_lost');
     const { clientId } = session;
     const user = requireUser(this.#principal, 'connect');
@@ -384,13 +396,16 @@ export class FrameRouter {
     return this.#session ?? fail('forbidden', `This link has no client id: it ${otherwise}.`);
   }
 
-  /** Returns the session. Throws `not_connected` after `closing`, because the client then counts as disconnected. */
+  /**
+   * Returns the session of the client. Throws `not_connected` after `closing`, because the client then counts as
+   * disconnected.
+   */
   #activeSession(otherwise: string): LinkSession {
     if (this.#leaving) fail('not_connected', 'This client has announced that it is closing.');
     return this.#clientSession(otherwise);
   }
 
-  /** Does the work for a frame. An error is answered with a refusal of the frame. */
+  /** Runs the work for a frame. Answers an error with a refusal of the frame. */
   #run(about: OffendingFrame | UpFrame, work: () => MaybePromise<unknown>): void {
     try {
       const done = work();
@@ -404,11 +419,14 @@ export class FrameRouter {
     const about = 'type' in of ? aboutFrame(of) : of;
     if (error instanceof BadPayload)
       this.#writer.refuseFaulty({ fault: error.frameFault, detail: error.message, ...about });
-    else this.#writer.refuse(refusalOf(error, this.#parts), about);
+    else this.#writer.refuse(refusalOf(error, this.#services), about);
   }
 }
 
-/** Keeps the first line of the message only: what follows it in clients of other languages is often a stack trace. */
+/**
+ * Builds an error from a report. Keeps only the first line of the message, because in clients of some languages a stack
+ * trace follows it.
+ */
 function errorOf(code: string, message = ''): TerminalError {
   const known = OWN_CODES.has(code);
   const [line = ''] = message.split(/[\r\n]/, 1);
@@ -419,7 +437,7 @@ function failure(error: TerminalError): ReportedEnd {
   return { kind: 'error', payload: null, error, refused: REFUSALS.has(error.code) };
 }
 
-/** The end of a command whose client reported a result that cannot be kept. The command ran. */
+/** Returns the end of a command whose client reported a result that cannot be stored. The command did run. */
 function lostResult(why: string): ReportedEnd {
   return failure({ code: 'result_unavailable', message: clip(`The result cannot be kept: ${why}`, MAX_ERROR_MESSAGE) });
 }

@@ -1,4 +1,4 @@
-/** What the links of a gateway need of the relay. */
+/** The services of the relay that the links of a gateway use (types only). */
 import type { Authenticator } from '../core/auth/principal.ts';
 import type { Core } from '../core/core.ts';
 import type { Log } from '../core/ports.ts';
@@ -9,7 +9,7 @@ import type { ActionLists } from './payloads.ts';
 
 export type HelloFrame = Extract<UpFrame, { type: 'hello' }>;
 
-/** What the routers of all links share. */
+/** The services that the routers of all links share. */
 export type RouterServices = WriterOptions & {
   readonly core: Core;
   readonly authenticator: Authenticator;
@@ -18,6 +18,6 @@ export type RouterServices = WriterOptions & {
   readonly inbound: ByteRates;
   /** The interval of pings, in milliseconds. */
   readonly pingMs: number;
-  /** The lists of actions that clients advertised most recently. */
+  /** The cache of the lists of actions that clients advertised most recently. */
   readonly actionLists: ActionLists;
 };

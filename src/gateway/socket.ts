@@ -1,6 +1,4 @@
-/**
- * Configures `ws`, turns its events into calls of a handler, and writes the frames of a link. Reads no frames.
- */
+/** Configures `ws`, turns its events into calls of a handler, and writes the frames of a link. */
 import { Buffer } from 'node:buffer';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer, type RawData, type Server, type ServerOptions } from 'ws';
@@ -33,12 +31,14 @@ import { REASON_OF_CAUSE, byeFor, refusedFrame, type OffendingFrame, type Refusa
 /** How long a peer may take to answer a close frame before its socket is destroyed, in milliseconds. */
 const CLOSE_HANDSHAKE_MS = 3_000;
 /**
- * The most fragments of a message: enough for the largest frame in fragments of 1 KiB. Honest peers use larger ones.
+ * The most fragments of a message. It is enough for the largest frame in fragments of 1 KiB; usual clients send larger
+ * fragments.
  */
 const MAX_FRAGMENTS = 1024;
 
 /**
- * Our close reasons by the codes with which `ws` closes if received bytes violate RFC 6455 or the configured limits.
+ * The close reason for each code with which `ws` closes a socket whose peer has violated RFC 6455 or a configured
+ * limit.
  */
 const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1009, 'frame_too_large'],
@@ -48,31 +48,29 @@ const REASON_OF_FAULT: ReadonlyMap<number | undefined, CloseReason> = new Map([
   [1008, 'protocol_error'],
 ]);
 
-/**
- * The socket of a link, which carries text messages in order. Below it is a WebSocket, or the model of one in simulations.
- */
+/** The socket of a link, which carries text messages in order. It is a WebSocket, or a model of one in simulations. */
 export interface MessageSocket {
-  /** The number of bytes that the peer's side has not accepted yet. */
+  /** The number of bytes that are not sent yet. */
   readonly bufferedAmount: number;
   /** The error with which the connection ended; null if it has not failed. */
   readonly errored: Error | null;
-  /** Sends all further events to the handler. Call it once. */
+  /** Passes all further events to the handler. Call it once. */
   tell(handler: SocketHandler): void;
-  /** Sends texts, a message each, in one write. Drops them if the socket is closing or closed. Does not throw. */
+  /** Sends each text as a message, all in one write. Drops them if the socket is closing or closed. Does not throw. */
   sendAll(texts: readonly string[]): void;
-  /** Calls `listener` each time when everything is written after bytes had to wait. */
+  /** Calls `listener` each time when bytes had to wait and all of them have been written. */
   onDrain(listener: () => void): void;
-  /** Reads nothing more until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void;
   resume(): void;
-  /** Starts to close. Tells the handler so (`ending`) before it returns. */
+  /** Starts to close. Calls `ending` of the handler before it returns. */
   close(code: number, reason: string): void;
 }
 
 /**
- * A server-side socket, by the option `WebSocket` of `ws`. It overrides `emit` and `close`, because `ws` has no option
- * that calls a handler instead of listeners, and none that leaves the close to us if received bytes are no WebSocket
- * messages. The link closes the socket then, so that `bye` and our close codes are sent.
+ * A server-side socket, set by the option `WebSocket` of `ws`. It overrides `emit` and `close`, because `ws` has no
+ * option for two needs: calling a handler instead of listeners, and leaving the close to us if received bytes are not
+ * WebSocket messages. In the latter case the link closes the socket, so that `bye` and our close codes are sent.
  */
 export class LinkSocket extends WebSocket implements MessageSocket {
   #handler: SocketHandler | null = null;
@@ -94,15 +92,15 @@ export class LinkSocket extends WebSocket implements MessageSocket {
   sendAll(texts: readonly string[]): void {
     const { raw } = this;
     if (!raw?.writable || this.readyState !== WebSocket.OPEN) return;
-    // Bypasses `ws`, which would create two chunks and a callback for each frame. Compression is off, so `ws` itself
-    // queues nothing. Corked, because otherwise a large write that the kernel accepts at once emits no `drain`, for
-    // which the link waits.
+    // Bypasses `ws`, which would create two chunks and a callback for each frame. This is safe because compression is
+    // off, so `ws` itself queues nothing. The write is corked, because otherwise a large write that the kernel accepts
+    // at once emits no `drain`, and the link waits for `drain`.
     raw.cork();
     raw.write(encodeFrames(texts));
     raw.uncork();
   }
 
-  /** Calls the handler. A table of listeners would take 280 bytes of an idle link. */
+  /** Calls the handler instead of listeners, because a table of listeners would take 280 bytes of each idle link. */
   override emit(event: string | symbol, ...values: unknown[]): boolean {
     const handler = this.#handler;
     if (handler === null) return super.emit(event, ...values);
@@ -115,11 +113,11 @@ export class LinkSocket extends WebSocket implements MessageSocket {
   }
 
   override close(code?: number, data?: string | Buffer): void {
-    // `ws` itself closes with a code and without data only when its receiver fails.
+    // `ws` itself closes with a code and without data only if its receiver fails.
     const reason = data === undefined ? REASON_OF_FAULT.get(code) : undefined;
     if (reason === undefined) {
-      // `ws` calls this as soon as it reads the peer's close frame, which may be seconds before the socket is gone. It
-      // passes no code if the frame has none.
+      // `ws` calls this as soon as it reads the peer's close frame, which may be seconds before the socket is gone. The
+      // code is undefined if that frame has none.
       this.#handler?.ending(code ?? null);
       super.close(code, data);
     } else if (this.#handler) this.#handler.unreadable(reason);
@@ -130,21 +128,21 @@ export class LinkSocket extends WebSocket implements MessageSocket {
 /** Receives the events of a socket and of its FrameWriter. */
 export interface SocketHandler {
   message(data: RawData, isBinary: boolean): void;
-  /** A WebSocket ping or pong control frame arrived. */
+  /** Called for a WebSocket ping or pong control frame. */
   control(frame: 'ping' | 'pong'): void;
-  /** Bytes arrived that are no WebSocket messages. The handler must close the socket. */
+  /** Called if received bytes are not WebSocket messages. The handler must close the socket. */
   unreadable(reason: CloseReason): void;
   failed(error: Error): void;
   /**
-   * Either side has started to close the WebSocket: the peer does not read anything written after this. `code`: that of
-   * the close frame; null if it has none.
+   * Called when either side starts to close the WebSocket; the peer reads nothing that is written after this. `code`:
+   * the code of the close frame; null if it has none.
    */
   ending(code: number | null): void;
-  /** The socket is gone. Neither side has sent a close frame if `ending` was not called before. */
+  /** Called when the socket is gone. If `ending` was not called before, neither side has sent a close frame. */
   gone(): void;
-  /** The relay closes the link. Called once, before `bye` is written. */
+  /** Called once, when the relay closes the link, before `bye` is written. */
   closing(reason: CloseReason): void;
-  /** Core found that too many bytes wait to be written. The handler then tells core when fewer wait. */
+  /** Called when core has found that too many bytes wait to be written. The handler must tell core when fewer wait. */
   behind(): void;
 }
 
@@ -157,7 +155,8 @@ export function createSocketServer(): Server<typeof LinkSocket> {
     WebSocket: LinkSocket,
     clientTracking: false,
     perMessageDeflate: false,
-    // Of a frame that is too large, the first line is read, so that it costs its command or request and not the link.
+    // Twice the limit of frames, so that the first line of a frame that is too large can be read. Then only its command
+    // or request fails, and the link stays open.
     maxPayload: 2 * MAX_FRAME_BYTES,
     maxFragments: MAX_FRAGMENTS,
     closeTimeout: CLOSE_HANDSHAKE_MS,
@@ -168,20 +167,20 @@ export function createSocketServer(): Server<typeof LinkSocket> {
 
 const UNSOLICITED: BucketRate = { perSecond: FRAME_RATE, burst: FRAME_BURST };
 /**
- * The allowance of progress frames of one link: as much as UNSOLICITED, for each of the IN_FLIGHT commands. Further
- * progress frames are refused, so a runaway handler cannot slow other links.
+ * The rate of progress frames of one link: the rate UNSOLICITED for each of IN_FLIGHT commands. Further progress frames
+ * are refused, so that a runaway handler cannot slow other links.
  */
 const PROGRESS: BucketRate = { perSecond: FRAME_RATE * IN_FLIGHT, burst: FRAME_BURST * IN_FLIGHT };
-/** The frames that cannot be read and that a link may send; the next one closes it. */
+/** The number of unreadable frames that a link may send. The next one closes it. */
 const TOLERATED: WindowRate = { most: BAD_FRAMES - 1, ms: BAD_FRAMES_MS };
 
 /**
- * The most commands that a link remembers as written to it; beyond that the oldest are forgotten. At most IN_FLIGHT of
- * them have not ended. The deadline ended the others, and the client may still report their ends.
+ * The most commands that a link remembers as written to it; beyond this, the oldest are forgotten. At most IN_FLIGHT of
+ * them are unfinished. The others ended at their deadline, and the client may still report their ends.
  */
 const REMEMBERED = IN_FLIGHT * 8;
 
-/** What the writers of all links share. */
+/** The services that the writers of all links share. */
 export type WriterOptions = {
   readonly turnEnd: TurnEnd;
   readonly metrics: Metrics;
@@ -190,14 +189,14 @@ export type WriterOptions = {
 };
 
 /**
- * The sending side of one link, through which core sends commands too. All frames of one turn of the event loop go out
- * in one write. It also counts the frames that the peer sends unasked, refuses those over a limit, and closes the link
- * of a peer that keeps sending. Its methods do not throw, and send nothing after a close.
+ * The sending side of one link. Core sends commands through it as well. All frames of one turn of the event loop are
+ * sent in one write. It also counts unsolicited frames of the peer, refuses frames over a limit, and closes the link if
+ * the peer continues. Its methods never throw, and send nothing after a close.
  */
 export class FrameWriter implements ClientLink {
   readonly #socket: MessageSocket;
   readonly #handler: SocketHandler;
-  readonly #parts: WriterOptions;
+  readonly #options: WriterOptions;
   /** The texts of the frames that wait for the end of the turn; null if there are none. */
   #waiting: string[] | null = null;
   #chars = 0;
@@ -205,32 +204,37 @@ export class FrameWriter implements ClientLink {
   #closing = false;
   /** When `welcome` was sent, by `Clock.monotonic`. */
   #welcomedAt = 0;
-  /** The counters are created with the first frame that they count: most links are idle, and a new bucket is full. */
+  /**
+   * These counters are created when they first count a frame, because most links are idle and a missing bucket counts
+   * as full.
+   */
   #bad: SlidingWindow | null = null;
   #unsolicited: TokenBucket | null = null;
   #progress: TokenBucket | null = null;
-  /** The commands that the client may report on, by id: they were written to this link. Null before the first one. */
+  /**
+   * The commands that the client may report on, by id: those that were written to this link. Null before the first one.
+   */
   commands: BoundedMap<string, 'written' | 'acknowledged'> | null = null;
 
-  constructor(socket: MessageSocket, handler: SocketHandler, parts: WriterOptions) {
+  constructor(socket: MessageSocket, handler: SocketHandler, options: WriterOptions) {
     this.#socket = socket;
     this.#handler = handler;
-    this.#parts = parts;
+    this.#options = options;
   }
 
-  /** False as soon as either side closes. */
+  /** False once either side has started to close. */
   get open(): boolean {
     return this.#open;
   }
 
-  /** Whether BACK_PRESSURE_BYTES or more wait, so that no further commands should be sent. */
+  /** Whether at least BACK_PRESSURE_BYTES wait to be written, so that no further commands should be sent. */
   get behind(): boolean {
     return this.#open && this.#backlog >= BACK_PRESSURE_BYTES;
   }
 
-  /** Sends `welcome`. The frames after it say how much later they are sent. */
+  /** Sends `welcome`. Later frames contain the time since then. */
   welcome(header: Extract<DownHeader, { type: 'welcome' }>): void {
-    this.#welcomedAt = this.#parts.clock.monotonic();
+    this.#welcomedAt = this.#options.clock.monotonic();
     this.send({ ...header, at_ms: 0 });
   }
 
@@ -239,7 +243,7 @@ export class FrameWriter implements ClientLink {
   }
 
   get #atMs(): number {
-    return Math.floor(this.#parts.clock.monotonic() - this.#welcomedAt);
+    return Math.floor(this.#options.clock.monotonic() - this.#welcomedAt);
   }
 
   send(header: DownHeader, payload: JsonText | null = null): void {
@@ -282,14 +286,15 @@ export class FrameWriter implements ClientLink {
   }
 
   /**
-   * Sends `bye` with the reason and closes; the peer has a few seconds to answer the close. The first reason counts.
-   * For `draining` the close happens at the end of the turn: the command that the drain waited for has just ended, and
-   * its answer is about to be sent. `reconnect`: what `bye` says of it; by default, what the reason says.
+   * Sends `bye` with the reason, and closes; the peer has a few seconds to answer the close. Only the first call has an
+   * effect. For `draining`, the close happens at the end of the turn, because the command that the drain waited for has
+   * just ended and its answer is about to be sent. `reconnect`: whether `bye` tells the peer to reconnect; by default
+   * it depends on the reason.
    */
   end(reason: CloseReason, reconnect = reconnectAfter(reason) === 'yes'): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (reason === 'draining') this.#parts.turnEnd.add({ flush: () => this.#end(reason, reconnect) });
+    if (reason === 'draining') this.#options.turnEnd.add({ flush: () => this.#end(reason, reconnect) });
     else this.#end(reason, reconnect);
   }
 
@@ -297,12 +302,12 @@ export class FrameWriter implements ClientLink {
     if (!this.#open) return;
     this.#open = false;
     this.#handler.closing(reason);
-    this.#push(joinFrame(byeFor(reason, reconnect, this.#parts.crypto)), null);
+    this.#push(joinFrame(byeFor(reason, reconnect, this.#options.crypto)), null);
     this.flush();
     this.#socket.close(CLOSE[reason], reason);
   }
 
-  /** Called when either side has started to close the WebSocket: nothing more can be sent. */
+  /** Called when either side has started to close the WebSocket. Nothing more can be sent. */
   lost(): void {
     this.#open = false;
   }
@@ -315,33 +320,36 @@ export class FrameWriter implements ClientLink {
 
   refuse(refusal: Refusal, about: OffendingFrame): void {
     if (!this.#open) return;
-    this.#parts.metrics.count('frames_refused', refusal.code);
+    this.#options.metrics.count('frames_refused', refusal.code);
     this.send(refusedFrame(refusal, about));
   }
 
-  /** Counts an unsolicited frame. False: the frame was refused and must not be handled. */
+  /** Counts an unsolicited frame. Returns false if the frame was refused and must not be handled. */
   countUnsolicited(about: OffendingFrame): boolean {
-    return this.#take((this.#unsolicited ??= new TokenBucket(this.#parts.clock, UNSOLICITED)), UNSOLICITED, about);
+    return this.#take((this.#unsolicited ??= new TokenBucket(this.#options.clock, UNSOLICITED)), UNSOLICITED, about);
   }
 
-  /** Counts a progress frame of a command in flight. False: the frame was refused and must not be handled. */
+  /** Counts a progress frame of a command in flight. Returns false if the frame was refused and must not be handled. */
   countProgress(about: OffendingFrame): boolean {
-    return this.#take((this.#progress ??= new TokenBucket(this.#parts.clock, PROGRESS)), PROGRESS, about);
+    return this.#take((this.#progress ??= new TokenBucket(this.#options.clock, PROGRESS)), PROGRESS, about);
   }
 
   /**
-   * Refuses a frame that cannot be handled as it stands. Any such frame is unsolicited, so a flood of them closes the
-   * link; so do a few that could not even be read.
+   * Refuses an invalid frame. Each such frame counts as unsolicited, so a flood of them closes the link. A few
+   * unreadable frames close it as well.
    */
   refuseFaulty({ fault, detail, ...about }: OffendingFrame & Pick<FrameFault, 'fault' | 'detail'>): void {
     if (!this.countUnsolicited(about)) return;
     this.refuse({ code: fault === 'unreadable' ? 'invalid_argument' : fault, message: detail }, about);
     if (fault !== 'unreadable') return;
-    this.#bad ??= new SlidingWindow(this.#parts.clock, TOLERATED);
+    this.#bad ??= new SlidingWindow(this.#options.clock, TOLERATED);
     if (this.#bad.take() > 0) this.end('protocol_error');
   }
 
-  /** Closes a link that was refused `burst` frames since its bucket was last full: its peer does not slow down. */
+  /**
+   * Takes a token for a frame, or refuses the frame. If `burst` frames were refused since the bucket was last full, the
+   * peer is not slowing down, and the link is closed.
+   */
   #take(bucket: TokenBucket, { burst }: BucketRate, about: OffendingFrame): boolean {
     const retryAfterMs = bucket.take();
     if (retryAfterMs === 0) return true;
@@ -351,8 +359,7 @@ export class FrameWriter implements ClientLink {
   }
 
   /**
-   * The number of bytes that the socket has not accepted yet. Frames that were added in this turn of the event loop
-   * count by characters.
+   * The number of bytes that are not sent yet. Frames of the present turn of the event loop are counted in characters.
    */
   get #backlog(): number {
     return this.#socket.bufferedAmount + this.#chars;
@@ -363,10 +370,13 @@ export class FrameWriter implements ClientLink {
     this.#chars += text.length;
     if (this.#waiting) return void this.#waiting.push(text);
     this.#waiting = [text];
-    this.#parts.turnEnd.add(this);
+    this.#options.turnEnd.add(this);
   }
 
-  /** Writes all frames now. Drops them if the socket is closing or closed: its close event tells the link. */
+  /**
+   * Writes all waiting frames. Drops them if the socket is closing or closed; in this case the close event tells the
+   * link.
+   */
   flush(): void {
     const texts = this.#waiting;
     this.#waiting = null;
@@ -375,7 +385,7 @@ export class FrameWriter implements ClientLink {
   }
 }
 
-/** Flushes, at the end of a turn of the event loop, each item that was added during the turn. */
+/** Calls `flush` of each added item at the end of the turn of the event loop. */
 interface TurnEnd {
   add(item: { flush(): void }): void;
 }
@@ -394,29 +404,30 @@ export function createTurnEnd(loop: EventLoop): TurnEnd {
   };
 }
 
-// Encodes text frames as WebSocket messages (RFC 6455), many of them in one buffer.
+// Encodes text frames as WebSocket messages (RFC 6455), several of them in one buffer.
 
-/** The first byte of a final text frame (RFC 6455, 5.2). Frames of a server are not masked. */
+/** The first byte of a final text frame (RFC 6455, section 5.2). Frames of a server are not masked. */
 const FINAL_TEXT = 0x81;
 /**
- * The greatest payload length, in bytes, that fits in the second byte of a message. A length up to MEDIUM takes two
- * more bytes, and a greater length takes eight.
+ * The greatest payload lengths, in bytes. A length up to SHORT fits in the second byte of a message. A length up to
+ * MEDIUM takes two more bytes, and a greater length takes eight more.
  */
 const SHORT = 125;
 const MEDIUM = 0xffff;
 /**
- * The number of spare bytes behind the frames. A text that is not ASCII takes more bytes than it has characters. With
- * the spare bytes, `write` reports more bytes than characters for such a text, even if its end is cut off.
+ * The number of spare bytes after the frames. A text that is not ASCII takes more bytes than it has characters. Because
+ * of the spare bytes, `write` then returns more bytes than characters, even if the end of the text is cut off, so the
+ * wrong length is detected.
  */
 const SLACK = 4;
 
 /**
- * Encodes texts as consecutive WebSocket messages in one buffer. So all frames of one turn of the event loop take one
- * write, without an object for each message. Only for connections without extensions. A lone surrogate becomes U+FFFD,
- * as in any UTF-8.
+ * Encodes texts as consecutive WebSocket messages in one buffer. All frames of a turn of the event loop are then sent
+ * in one write, without an object for each message. Only valid for connections without extensions. A lone surrogate
+ * becomes U+FFFD, as in any UTF-8.
  */
 export function encodeFrames(texts: readonly string[]): Buffer {
-  // Nearly all texts are ASCII, whose characters need not be counted in bytes first.
+  // Nearly all texts are ASCII, so their lengths in bytes are first assumed to be their lengths in characters.
   const ascii = texts.map((text) => text.length);
   return (
     encode(texts, ascii) ??
@@ -428,7 +439,7 @@ export function encodeFrames(texts: readonly string[]): Buffer {
   );
 }
 
-/** Encodes texts whose lengths in bytes are `lengths`. Returns null if one of the lengths is wrong. */
+/** Encodes texts with these lengths in bytes. Returns null if one of the lengths is wrong. */
 function encode(texts: readonly string[], lengths: readonly number[]): Buffer | null {
   const total = lengths.reduce((sum, length) => sum + headLength(length) + length, 0);
   const bytes = Buffer.allocUnsafe(total + SLACK);
@@ -446,7 +457,7 @@ function headLength(length: number): number {
   return length <= SHORT ? 2 : length <= MEDIUM ? 4 : 10;
 }
 
-/** Writes the head of a message. Returns the offset at which its payload begins. */
+/** Writes the header of a message. Returns the offset of its payload. */
 function writeHead(bytes: Buffer, start: number, length: number): number {
   bytes[start] = FINAL_TEXT;
   if (length <= SHORT) bytes[start + 1] = length;

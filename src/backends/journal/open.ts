@@ -109,11 +109,11 @@ function open(options: DataOptions, directory: DataDirectory, lock: DataLock): O
     log.warn({ network }, 'the data directory is on a network file system, whose locks and syncs may not hold');
   const keys = directory.keys(options.random);
   const room = new RecordRoom(options.journalCost === undefined ? {} : { dueCost: options.journalCost });
-  const { openAudit, ...given } = memory;
+  const { openAudit, ...memoryOptions } = memory;
   // The state is created before the journal, because the number of the journal is known only after the state was
   // restored.
   const state = new RecordedState({
-    ...given,
+    ...memoryOptions,
     room,
     audit: openAudit?.(directory),
     markSecret: Buffer.from(keys('marks')).toString('base64url'),

@@ -443,7 +443,7 @@ export class Replay {
     const trace = traced ? unpackTrace(traced) : NO_TRACE;
     const rows = isOfKnown ? known : new CommandRows(commandId, trace, known?.head ?? this.#head(key));
     // A snapshot writes each table separately, oldest row first, so the times go back from one table to the next.
-    // `addOfCommand` is used because it expires no rows, as `keep` would.
+    // `addOfCommand` is used because, unlike `keep`, it expires no rows.
     if (this.#inSnapshot) history.tables.messages.addOfCommand(rows, part, this.#at, seq);
     else history.keep(rows, part, this.#at, seq);
   }

@@ -256,8 +256,9 @@ function writeRow(row: Row, { ledger, began, running }: WrittenCommands, records
     records.about(entry ?? key, entry !== undefined);
     const own = id === `${commandId}:${kind}` ? {} : { id };
     const isResult = kind === 'result' && payload !== null && entry?.result === payload;
-    // The row may use the result in the command's entry only if that entry was written with it. The command may have
-    // ended after its entry was written, or may be a later command with the same id.
+    // The row may refer to the result in the entry that the snapshot has for this command. That entry contains the
+    // result only if the command had ended when the entry was written, and if the command is not a later one with the
+    // same id.
     const isWritten = isResult && !running.has(entry) && entry.command.admittedAt < began;
     const place = isWritten ? RESULT : records.payload(payload);
     const about = { kind, instanceId, ...own, kept: { payload, spill }, error, trace: null, seq: row.seq };

@@ -46,8 +46,8 @@ type MarkReaders<O> = { readonly shards: Generator<MarkShard>; readonly owners: 
 
 /**
  * The marks of ended commands. Each mark is kept until its window is over, and takes at most 60 bytes. Whole
- * generations are dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret, so
- * that no requester can choose ids that collide.
+ * generations are dropped, so no search for expired marks is needed. Ids that callers chose are hashed with a secret,
+ * so that no requester can choose ids that collide.
  */
 export class CommandMarks<O> {
   readonly #options: MarksOptions<O>;

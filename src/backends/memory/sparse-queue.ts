@@ -9,9 +9,9 @@ const SLACK = 32;
 
 /**
  * A first-in, first-out queue of items that may also be deleted early, at any position. Either all items have a number
- * or none has. The caller of the constructor passes `gone`, which returns whether an item was deleted. Whoever deletes
- * an item calls `noteDeleted` once for it. Each method takes amortised constant time. Each item and each number takes
- * one slot of an array.
+ * or none has. The constructor gets `gone`, which returns whether an item was deleted. The code that deletes an item
+ * must call `noteDeleted` once for it. Each method takes amortised constant time. Each item and each number takes one
+ * slot of an array.
  */
 export class SparseQueue<T> {
   readonly #gone: (item: T, number: number) => boolean;

@@ -86,19 +86,19 @@ const CAPABILITIES: Capabilities = {
 export async function openOwned(options: OwnedOptions): Promise<OwnedBackend> {
   const client = options.connect('commands');
   await client.connect();
-  const parts = composed(options, client);
+  const composition = composed(options, client);
   try {
-    await checkDivision(client, parts.keys);
-    await parts.channels.ready();
-    await parts.owners.start();
+    await checkDivision(client, composition.keys);
+    await composition.channels.ready();
+    await composition.owners.start();
     // If another relay of the namespace started at the same time, it may have set a different division of users.
-    await checkDivision(client, parts.keys);
+    await checkDivision(client, composition.keys);
   } catch (error) {
-    parts.owners.stop();
-    parts.stop();
+    composition.owners.stop();
+    composition.stop();
     throw error;
   }
-  return { backend: parts.backend, owners: parts.owners };
+  return { backend: composition.backend, owners: composition.owners };
 }
 
 /**
@@ -126,13 +126,13 @@ function composed(options: OwnedOptions, client: Client) {
   const partitions = options.partitions + 1;
   // Stored times, and times that callers see, come from the clock of the deployment; elapsed time comes from this
   // machine.
-  const kept: Clock = {
+  const storeClock: Clock = {
     now: () => clock.now(),
     monotonic: () => system.monotonic(),
     after: (ms, run) => system.after(ms, run),
     every: (ms, run) => system.every(ms, run),
   };
-  const turns = new Turns({ client, keys, clock: kept, loop, log, takeMail: () => mail.take() });
+  const turns = new Turns({ client, keys, clock: storeClock, loop, log, takeMail: () => mail.take() });
   const mail = new Mail({
     ...{ process, clock: system, log, publish: (to, text) => channels.publish(to, text) },
     plan: () => turns.plan(),
@@ -160,7 +160,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const owners = new Owners({
     ...{ process, client, keys, turns, log, loop, version, replicas },
-    ...{ partitions, lease, leaseMs, claims, clock: kept, recordRoom },
+    ...{ partitions, lease, leaseMs, claims, clock: storeClock, recordRoom },
     memory: (partition) => ({
       ...{ ...memory, shares, clock, log, evidence, keepsAttempts: true },
       markSecret: memory.markSecret ?? digest,
@@ -244,7 +244,7 @@ function composed(options: OwnedOptions, client: Client) {
   });
   const routed = createRoutedBackend({
     ...{ placement, owners, log, sha256: memory.sha256 },
-    clock: kept,
+    clock: storeClock,
     transport: {
       send: (to, text, after) => mail.send(to, { kind: 'request', text }, after),
       onText: (run) => (onRequest = run),

@@ -112,7 +112,7 @@ export class Owners implements OwnerTable {
   constructor(options: OwnersOptions) {
     this.#options = options;
     this.#moves = new Moves(options);
-    const parts: Omit<PartitionOptions, 'memory'> = {
+    const partitionOptions: Omit<PartitionOptions, 'memory'> = {
       ...options,
       isAlive: (process) => this.isAlive(process),
       nodes: () => this.#nodes,
@@ -129,7 +129,7 @@ export class Owners implements OwnerTable {
       },
     };
     this.#partitions = Array.from({ length: options.partitions }, (_, number) => {
-      return new Partition(number, { ...parts, memory: options.memory(number) });
+      return new Partition(number, { ...partitionOptions, memory: options.memory(number) });
     });
   }
 

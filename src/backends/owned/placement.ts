@@ -94,7 +94,7 @@ export type PlacementView = {
 
 /** The fraction of a partition's links that one process must hold so that the partition moves there, or stays there. */
 const NEAR = { moves: 3 / 4, stays: 3 / 5 } as const;
-/** The least number of links that one process must hold for the same: fewer links are not worth a move. */
+/** The least number of links that one process must hold, besides that fraction: fewer links are not worth a move. */
 const NEAR_LINKS = { moves: 8, stays: 4 } as const;
 /** A process gets partitions because of links only up to this multiple of its fair share of the partitions. */
 const MOST_SHARES = 1.5;

@@ -43,8 +43,8 @@ export class Replicas {
 
   /**
    * Resolves once all connected replicas have the fence, or after `waitMs`. The owner then goes on without the rest.
-   * The risk is small: if a failover undoes the fence, its owner sets the fence again, so data is lost only if the owner
-   * dies at the same time. Waiting longer would make each call of these users wait for the slowest replica.
+   * The risk is small: if a failover undoes the fence, its owner sets the fence again, so data is lost only if the
+   * owner dies at the same time. Waiting longer would make each call of these users wait for the slowest replica.
    */
   async have(keys: FenceKeys): Promise<void> {
     const { clock, log } = this.#options;

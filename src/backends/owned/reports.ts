@@ -112,9 +112,9 @@ export class Reports {
 }
 
 /**
- * Returns the reports that bring the copy of another process to this state. The first one says which contexts have left.
- * None is a snapshot of all contexts: the other process may have handled a later report already, and a context that the
- * later report added must not leave because it is missing here.
+ * Returns the reports that bring the copy of another process to this state. The first one says which contexts have
+ * left. None is a snapshot of all contexts: the other process may have handled a later report already, and a context
+ * that the later report added must not leave because it is missing here.
  */
 function wholeOf(instance: ReportingInstance): readonly ContextReport[] {
   const { contexts, windows, left, reportsContexts } = instance;

@@ -134,7 +134,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
 const DROP_PIECES = `${HEAD}
 if redis.call('PTTL', KEYS[1]) >= 0 then redis.call('UNLINK', KEYS[1]) end`;
 
-/** Does nothing. It does not have the flag allow-oom, so a Redis without memory refuses to run it. */
+/** Does nothing. Without flags Redis assumes that it writes, and refuses it if there is no memory left. */
 const MAY_GROW = '#!lua\nreturn 1';
 
 /** The texts of all scripts, for callers that run them by themselves. */

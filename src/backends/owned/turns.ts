@@ -97,8 +97,8 @@ export class Turns {
   }
 
   /** Opens the log of a partition that this process owns, for appending. */
-  open(parts: PartitionLogOptions): PartitionLog {
-    const log = new PartitionLog(parts, this.#ofLog);
+  open(options: PartitionLogOptions): PartitionLog {
+    const log = new PartitionLog(options, this.#ofLog);
     this.#logs.set(log.partition, log);
     this.#groupOf(log.partition).add(log);
     return log;

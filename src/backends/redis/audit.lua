@@ -1,11 +1,11 @@
--- The audit of administrators' acts: a chain of rows in which each one has the digest of the one before.
+-- The audit of administrators' acts: a chain of rows, each with the MAC of the previous row.
 
 -- library: lib-audit
--- How the audit is stored, and the functions of its act. All else reads the keys. A namespace has one chain of rows, in its first
--- partition. Each entry of the STREAM `audit` is a row, and its id is the row's number. Its fields: `l` the stored
--- line, `a` the time, `u` the hash of the user that an act concerns, or ''. The HASH `audithead` has the number and the
--- MAC of the newest row. Three ZSETs index the rows: `auditacts` has the numbers of all acts, `auditof` those of one
--- user's acts, and `auditends` the outcome of each act.
+-- Functions of the act below, and the format of the audit, whose keys audit.ts reads. A namespace has one chain of
+-- rows, in its first partition. Each entry of the STREAM `audit` is a row; the id of the entry is the row's number. Its
+-- fields: `l` the stored line, `a` the time, `u` the hash of the user that an act concerns, or ''. The HASH `audithead`
+-- contains the number and the MAC of the newest row. Three ZSETs index the rows: `auditacts` by number of the act,
+-- `auditof` the acts that concern one user, and `auditends` the outcome of each act.
 
 -- Reads an entry of the stream. Returns its number, its time and the hash of its user.
 lib.audit_entry = function(entry)
@@ -23,8 +23,8 @@ lib.audit_drop = function(through)
   call('ZREMRANGEBYSCORE', key('auditends'), '-inf', through)
 end
 
--- Counts an act whose rate is limited and returns nil. If there were too many such acts, counts nothing and returns the
--- refusal. `rate`: the key of the ZSET that has the latest such acts.
+-- Counts an act whose rate is limited, and returns nil. If there were too many such acts, counts nothing and returns
+-- the refusal. `rate`: the key of the ZSET with the latest acts of this kind.
 lib.audit_limited = function(rate, most, window, seq)
   local from = now - window
   call('ZREMRANGEBYSCORE', rate, '-inf', text(from))

@@ -1,6 +1,7 @@
 /**
- * Core's AuditStore over Redis: the record of what administrators did, as one chain of rows in the namespace's first
- * partition. Core computes and verifies the MACs of the chain; this file only stores them.
+ * Core's AuditStore over Redis: stores the audit as one chain of rows in the namespace's first partition.
+ *
+ * Core computes and verifies the MACs of the chain.
  */
 import type { AppendResult, AuditAppend, AuditStore, ListedAct } from '../../core/audit/audit-store.ts';
 import type { RedisDeps } from './deps.ts';
@@ -25,11 +26,11 @@ export function createRedisAudit({ store }: Pick<RedisDeps, 'store'>): AuditStor
       const [found] = await store.read([['ZRANGE', index, from, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, first]]);
       const seqs = listOf(found).map(String);
       const ends = await store.read(seqs.map((seq) => ['ZRANGEBYSCORE', store.key(PARTITION, 'auditends'), seq, seq]));
-      // The number of the outcome's row follows that of the act.
+      // Each value is the number of an act and the number of the row with its outcome.
       const outcomes = ends.map((end) => String(listOf(end)[0] ?? '').split(':')[1] ?? '0');
       const lines = (await store.read([...seqs, ...outcomes].map((seq) => rowOf(rows, seq)))).map(lineOf);
       return seqs.flatMap((seq, i): readonly ListedAct[] => {
-        // There is no line if the index names a row that was removed.
+        // The line is null if the index names a row that was removed.
         const act = lines[i] ?? null;
         return act === null ? [] : [{ seq: Number(seq), act, outcome: lines[seqs.length + i] ?? null }];
       });
@@ -45,7 +46,7 @@ function rowOf(rows: string, seq: string): ReadCommand {
   return ['XRANGE', rows, `${seq}-0`, `${seq}-0`];
 }
 
-/** Returns the line of the first row in a reply to XRANGE (see lib-audit in audit.lua); null if there is none. */
+/** Returns the line of the first row in a reply of XRANGE (see lib-audit in audit.lua); null if there is none. */
 function lineOf(reply: Reply): string | null {
   const [, fields] = listOf(listOf(reply)[0]);
   return textOr(listOf(fields)[1]);

@@ -1,4 +1,4 @@
-/** Chooses the channel for the events of a topic, and encodes and decodes messages. Sends nothing. */
+/** Chooses the channel for the events of a topic, and encodes and decodes the messages of the bus. */
 import type { ConnectionEvent } from '../../core/backend.ts';
 import type { CommandEvent } from '../../core/commands/command-event.ts';
 import type { CommandKey } from '../../core/ids.ts';
@@ -12,8 +12,8 @@ const SESSION = 'session:';
 const TICKET = 'ticket:';
 
 /**
- * The channel that a topic's events are published on: the channel of a partition (`bus`), or the channel of one command
- * (`hint`, with the command's hash).
+ * The channel on which the events of a topic are published: the channel of a partition (`bus`), or the channel of one
+ * command (`hint`, with the hash of the command).
  */
 export type Place = { readonly partition: number; readonly kind: 'bus' | 'hint'; readonly hash: string | null };
 
@@ -31,8 +31,8 @@ export function commandOf(topic: string): CommandKey | null {
 }
 
 /**
- * Chooses the partition on whose channel an event is published. The events of one user share a channel, so they arrive
- * in order. If an id names no partition, any channel can be used, because every node subscribes to all of them.
+ * Returns the partition on whose channel an event is published. All events of one user use one channel, so they arrive
+ * in order. For an id that names no partition, any channel will do, because every node subscribes to all of them.
  */
 export function partitionOf(store: Store, topic: string, event: unknown): number {
   if (topic.startsWith(EVENTS)) return store.partitionOfUser((event as CommandEvent).command.userId);
@@ -44,7 +44,7 @@ export function partitionOf(store: Store, topic: string, event: unknown): number
 }
 
 /**
- * A message on a channel: its sender, a space, the topic, a line break, and the event as JSON. A topic contains no line
+ * A message on a channel: its sender, a space, the topic, a line break, and the event as JSON. Topics contain no line
  * break.
  */
 type Message = { readonly origin: string; readonly topic: string; readonly json: string };

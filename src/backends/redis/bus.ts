@@ -1,6 +1,8 @@
 /**
- * Core's Bus over Redis: publishes events to the other nodes and delivers theirs to the listeners of this process. It
- * stores nothing but a note that this node listens to hints of commands.
+ * Core's Bus over Redis: publishes events to the other nodes, and delivers their events to the listeners of this
+ * process.
+ *
+ * In Redis it stores only the record that this node listens to hints of commands.
  */
 import { randomUUID } from 'node:crypto';
 import type { Bus, ConnectionEvent } from '../../core/backend.ts';
@@ -15,19 +17,20 @@ import { partitionsOf } from './store-partitions.ts';
 import { createProbe, Subscriber } from './subscriber.ts';
 
 const CONNECTIONS = 'connections';
-/** The topic of the message with which a sender says that it could not publish earlier events of the channel. */
+/** The topic of the message by which a sender tells that it could not publish earlier events on the channel. */
 const LOST = 'lost';
 
-/** The time between two probes on every partition's channel, milliseconds. */
+/** The interval between two probes on every partition's channel, in milliseconds. */
 const PROBE_MS = 5_000;
-/** How long `confirmed` waits at most, milliseconds. */
+/** The longest wait of `confirmed`, in milliseconds. */
 const CONFIRM_MS = 1_000;
 
 /**
- * Core's Bus over Redis. Listeners of this node get an event before `publish` returns, as in memory. Listeners of other
- * nodes get the events of a user in the order published, through the channel of the user's partition. Each command has
- * a channel of its own. This process subscribes to it while it has a listener for the command. After it has subscribed,
- * and after each interruption, these listeners get a hint without progress, which asks them to read the record again.
+ * Core's Bus over Redis. Listeners on this node get an event before `publish` returns, as in memory. Listeners on other
+ * nodes get the events of one user in the order in which they were published, through the channel of the user's
+ * partition. Each command has a channel of its own, to which this process subscribes while it has a listener for the
+ * command. When the subscription begins, and after each interruption, these listeners get a hint without progress, so
+ * that they read the record again.
  */
 export type RedisBus = Bus & {
   /**
@@ -38,7 +41,7 @@ export type RedisBus = Bus & {
   close(): void;
 };
 
-/** `read`: reads the current row of a client; null if there is none. */
+/** `read`: returns the current row of a client; null if there is none. */
 type BusDeps = RedisDeps & { readonly read: (key: ClientKey) => Promise<Connection | null> };
 
 export function createRedisBus(deps: BusDeps): RedisBus {
@@ -51,8 +54,8 @@ export function createRedisBus(deps: BusDeps): RedisBus {
     const place = commands.changed(topic, listeners.has(topic));
     if (!place) return;
     const subscribe = (): void => subscriber.want(place.channel, listeners.has(topic));
-    // Once the subscription is confirmed, the listeners read the record again. They learn of later changes only by
-    // hints, and hints are published only after `watch` has noted this node. So the note comes first.
+    // First the node is recorded as a listener, and then it subscribes. Once the subscription is confirmed, listeners
+    // read the record again and rely on hints for later changes; but hints are only published for recorded listeners.
     const noted = listeners.has(topic) ? watch.want(place.partition) : null;
     if (noted) void noted.then(subscribe);
     else subscribe();
@@ -91,12 +94,12 @@ export function createRedisBus(deps: BusDeps): RedisBus {
     publish(topic, event) {
       listeners.deliver(topic, event);
       const command = commandOf(topic);
-      // The hash in the name of a hint's channel is computed only if some node listens.
+      // The hash in the name of a hint channel is computed only if some node listens.
       if (command && !store.watched(store.partitionOfUser(command.userId))) return;
       const place: Place = command
         ? placeOfCommand(store, command)
         : { partition: partitionOf(store, topic, event), kind: 'bus', hash: null };
-      // Delivered at most once: a listener that misses a hint reads the record again by itself.
+      // Events are delivered at most once. A listener that misses a hint reads the record again by itself.
       const sent = topic === CONNECTIONS ? lightEvent(store, event as ConnectionEvent) : event;
       send(place, topic, JSON.stringify(sent)).catch(() => undefined);
     },
@@ -121,11 +124,14 @@ export function createRedisBus(deps: BusDeps): RedisBus {
 type ReceiverOptions = BusDeps & {
   readonly origin: string;
   readonly listeners: Listeners;
-  /** Called with the topic of a message that this process published. The listeners here got its event at that time. */
+  /** Called with the topic of a message that this process published. Its own listeners got the event at that time. */
   readonly own: (topic: string) => void;
 };
 
-/** Receives the messages of the channels. An event without a listener in this process is not decoded. */
+/**
+ * Returns a function that receives the messages of all channels. An event without a listener in this process is not
+ * decoded.
+ */
 function createReceiver(options: ReceiverOptions): (text: string) => void {
   const { log, origin, listeners, own } = options;
   const deliver = (event: ConnectionEvent): void => listeners.deliver(CONNECTIONS, event);
@@ -150,9 +156,9 @@ type Send = (place: Place, topic: string, json: string) => Promise<void>;
 const MOST = 32;
 
 /**
- * Publishes by acts of the partition, so an event never overtakes the acts that were requested before it. The messages
- * of one tick are sent together. After a failure is logged, the next one is logged only after a success. After a
- * failure, the next messages to the partition begin with one that says that events were lost.
+ * Creates the function that publishes, by acts of the partition, so that an event never overtakes acts that were
+ * requested earlier. The messages of one tick are sent together. Only the first of several consecutive failures is
+ * logged. After a failure, the next messages to the partition begin with one that tells that events were lost.
  */
 function createSender({ store, log, oneServer = false }: RedisDeps, origin: string): Send {
   let failing = false;

@@ -1,5 +1,6 @@
 /**
- * The client of Redis: opens connections with our timeouts and retries, and logs when one is lost and when it is back.
+ * Opens connections to Redis with our timeouts and retries, and logs when a connection is lost and restored.
+ *
  * Only this file configures ioredis.
  */
 import { connect, type Socket } from 'node:net';
@@ -21,25 +22,25 @@ export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 export type Purpose = 'commands' | 'mailbox' | 'bus';
 
 /**
- * The time, in milliseconds, after which an unanswered command fails. It may have run. Without this bound ioredis may
- * wait for ever.
+ * The time, in milliseconds, after which an unanswered command fails. The command may have run. Without this limit,
+ * ioredis may wait for ever.
  */
 const COMMAND_MS = 2_000;
 /**
- * The longest time that a blocking read may take, milliseconds. It is a little more than the read's BLOCK, so that a
- * connection that hangs is noticed soon.
+ * The longest duration of a blocking read, in milliseconds. It is little more than the BLOCK of the read, so that a
+ * hanging connection is noticed soon.
  */
 const BLOCKED_MS = 4_000;
 /**
- * The time, in milliseconds, after which a connection that does not answer is replaced: its other end may be gone
- * without having closed it.
+ * The time, in milliseconds, after which a connection that does not answer is replaced, because its other end may be
+ * gone without closing it.
  */
 const SILENT_MS = { commands: 3_000, bus: 3_000, mailbox: BLOCKED_MS } as const;
 const CONNECT_MS = 5_000;
 const RETRY_MS = 1_000;
 /**
- * The time between two readings of a cluster's map of slots, milliseconds. Slots may move to another master without an
- * error that shows it.
+ * The interval at which a cluster's slot map is read again, in milliseconds. Slots may move to another master without
+ * causing an error.
  */
 const SLOTS_MS = 5_000;
 
@@ -49,16 +50,16 @@ const DISCONNECT_MS = 2_000;
 const SWITCHES = '+switch-master';
 /** The most sentinels that one connection listens to. */
 const SENTINELS = 10;
-/** The longest time between two attempts to reach a sentinel that is unavailable, milliseconds. */
+/** The longest delay between two attempts to reach an unavailable sentinel, in milliseconds. */
 const SENTINEL_RETRY_MS = 10_000;
 
 const retry = (attempt: number): number => Math.min(RETRY_MS, 50 * attempt);
 
 /**
  * Creates a connection, which `connect` opens. While Redis is unavailable, commands fail at once, and the connection
- * reconnects by itself. No command is sent twice, SUBSCRIBE included: the owner subscribes again at each `ready`. Each
- * outage is logged once. In a cluster, a connection for the bus goes to one node, and after each break to the next one;
- * or to the node that `findNode` names.
+ * reconnects by itself. No command is sent twice, not even SUBSCRIBE: the owner subscribes again at each `ready`. Each
+ * outage is logged once. In a cluster, a connection for the bus goes to the node that `findNode` names; without
+ * `findNode`, it goes to one node, and after each break to the next.
  */
 export function connectTo(
   target: ConnectTarget,
@@ -71,8 +72,8 @@ export function connectTo(
 }
 
 /**
- * Finds the node of a cluster that a connection goes to. It is asked before each attempt, and whenever Redis says that
- * the node does not serve the slot of a subscription any more. Null: not known, so any node will do.
+ * Returns the cluster node to connect to. Called before each attempt, and whenever Redis reports that the node no
+ * longer serves the slot of a subscription. Null if the node is unknown; then any node is used.
  */
 export type FindNode = () => Promise<Address | null>;
 
@@ -81,20 +82,20 @@ export function isCluster(client: Client): client is Cluster {
   return 'nodes' in client;
 }
 
-/** Reads the map of slots of a cluster again. Never rejects: without an answer the map stays as it was. */
+/** Reads the slot map of a cluster again. Never rejects: if no node answers, the map stays unchanged. */
 export function refreshSlots(cluster: Cluster): Promise<void> {
   return new Promise((resolve) => cluster.refreshSlotsCache(() => resolve()));
 }
 
-/** Returns the master that serves the slot of a key, by the last map of slots, as `host:port`; null: it is not known. */
+/** Returns the master that serves the slot of a key, by the last slot map, as `host:port`; null if it is unknown. */
 export function servedBy(cluster: Cluster, key: string): string | null {
   return cluster.slots[calculateSlot(key)]?.[0] ?? null;
 }
 
-/** Uses the login of the target, which may have been replaced, for each attempt after the first. */
+/** Makes the client use the target's present login, which may have been replaced, at each attempt after the first. */
 function followingLogin<C extends Client>(client: C, login: Login): C {
   const follow = (redis: Redis): void => {
-    // Both are replaced: a login without a user name must not keep that of the one before.
+    // The user name is replaced even if it is null: a login without a user name must not keep the previous one.
     const use = (): void => void Object.assign(redis.options, { username: login.username, password: login.password });
     use();
     redis.on('close', use);
@@ -104,14 +105,16 @@ function followingLogin<C extends Client>(client: C, login: Login): C {
   return client;
 }
 
-/** The PEM texts of a TLS connection: the authorities that sign the servers, and the certificate of the relay. */
+/**
+ * The certificates of a TLS connection as PEM: the authorities that sign the servers, and the certificate of the relay.
+ */
 export type RedisCertificates = {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
 };
 
-/** A target, and the certificates for it; absent: those that Node trusts, and none of the relay. */
+/** A target with its certificates. By default, the authorities that Node trusts, and no certificate of the relay. */
 export type ConnectTarget = RedisTarget & { readonly certificates?: RedisCertificates | undefined };
 
 function tlsOf({ tls, certificates = {} }: ConnectTarget): RedisCertificates | null {
@@ -132,7 +135,7 @@ function common(login: Login, target: ConnectTarget, purpose: Purpose): ClientOp
     ...(login.password !== null && { password: login.password }),
     ...(tls && { tls }),
     autoResendUnfulfilledCommands: false,
-    // ioredis does not catch the failure of its own resubscription, which would end the process.
+    // ioredis does not catch a failure of its own resubscription, which would end the process.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
@@ -152,7 +155,7 @@ function redisOf(target: Exclude<ConnectTarget, { form: 'cluster' }>, purpose: P
     ...own,
     ...reconnecting(common(target.login, target, purpose)),
     db: target.db,
-    // After a failover the old master answers READONLY until the connection is made to the new one.
+    // After a failover, the old master answers READONLY until the connection is made to the new master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   if (target.form === 'single') return new Redis({ ...options, ...target.at });
@@ -170,7 +173,7 @@ function redisOf(target: Exclude<ConnectTarget, { form: 'cluster' }>, purpose: P
   return reviving(leavingOldMaster(client, target));
 }
 
-/** Ends the connection whenever a sentinel announces another master. The client then connects to that one. */
+/** Ends the connection whenever a sentinel announces another master, so that the client connects to that master. */
 function leavingOldMaster(client: Redis, target: Extract<ConnectTarget, { form: 'sentinel' }>): Redis {
   const options: ClientOptions = {
     ...reconnecting(common(target.sentinelLogin, target, 'bus')),
@@ -196,9 +199,9 @@ type FailoverWatchOptions = {
 };
 
 /**
- * Listens to the sentinels of the address, and to those that they know, until the returned function is called. While a
- * sentinel is unavailable, its announcements are missed. The listener of ioredis is not used: after a break it
- * subscribes again without catching a failure, which would end the process.
+ * Listens to the sentinels of the address and to those that they know, until the returned function is called.
+ * Announcements of a sentinel are missed while it is unavailable. The listener of ioredis is not used, because after a
+ * break it subscribes again without catching a failure, which would end the process.
  */
 function watchFailover({ target, options, moved }: FailoverWatchOptions): () => void {
   const sentinels = new Map<string, Redis>();
@@ -221,7 +224,7 @@ function watchFailover({ target, options, moved }: FailoverWatchOptions): () => 
     sentinel.on('message', (_channel: string, text: string) => {
       if (!closed && text.split(' ')[0] === target.master) moved();
     });
-    // ioredis tries again by itself.
+    // ioredis retries by itself.
     sentinel.connect().catch(() => {});
   };
   for (const address of target.sentinels) add(address);
@@ -231,7 +234,7 @@ function watchFailover({ target, options, moved }: FailoverWatchOptions): () => 
   };
 }
 
-/** Asks a sentinel for the others that watch the same master. Rejects if it does not answer. */
+/** Returns the other sentinels that watch the same master. Rejects if the sentinel does not answer. */
 async function peersOf(sentinel: Redis, master: string): Promise<readonly Address[]> {
   const rows: unknown = await sentinel.call('sentinel', 'SENTINELS', master);
   return (Array.isArray(rows) ? rows : []).flatMap((row: unknown) => {
@@ -241,7 +244,7 @@ async function peersOf(sentinel: Redis, master: string): Promise<readonly Addres
   });
 }
 
-/** Reads a list of names and values. */
+/** Reads a list in which names and values alternate. */
 function membersOf(row: unknown): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
   if (Array.isArray(row)) for (let i = 0; i + 1 < row.length; i += 2) members.set(String(row[i]), String(row[i + 1]));
@@ -249,8 +252,8 @@ function membersOf(row: unknown): ReadonlyMap<string, string> {
 }
 
 /**
- * Connects a client again whenever it ends, unless its owner closed it. ioredis ends a client and does not reconnect if
- * a failover is announced while it is still looking for the master.
+ * Reconnects a client whenever it ends, unless its owner closed it. ioredis ends a client, and does not reconnect, if a
+ * failover is announced while the client is still looking for the master.
  */
 function reviving(client: Redis): Redis {
   let closed = false;
@@ -260,7 +263,7 @@ function reviving(client: Redis): Redis {
     disconnect(reconnect);
   };
   const begin = (): void => {
-    // A failure is emitted as an error, and as another `end`, which leads here again.
+    // A failure is emitted as an error and as another `end`, which calls this function again.
     if (!closed) client.connect().catch(() => {});
   };
   client.on('end', () => void setTimeout(begin, RETRY_MS).unref());
@@ -274,7 +277,7 @@ function clusterOf(target: Extract<ConnectTarget, { form: 'cluster' }>, purpose:
     clusterRetryStrategy: retry,
     slotsRefreshInterval: SLOTS_MS,
     slotsRefreshTimeout: COMMAND_MS,
-    // Certificates hold names, which ioredis would replace by addresses.
+    // Certificates contain host names, which ioredis would replace by addresses.
     ...(target.tls && { dnsLookup: (name, found) => found(null, name) }),
   };
   const cluster = new Cluster([...target.nodes], {
@@ -286,8 +289,8 @@ function clusterOf(target: Extract<ConnectTarget, { form: 'cluster' }>, purpose:
 }
 
 /**
- * While a slot moves, ioredis sends ASKING before a command and does not catch its failure, which would end the
- * process. The command itself fails as well, and its caller learns that.
+ * Catches the failure of ASKING, which ioredis sends before a command while a slot moves. ioredis does not catch it, so
+ * it would end the process. The command itself fails as well, and its caller gets that error.
  */
 function catchAsking(node: Redis): void {
   const asking = node.asking.bind(node);
@@ -306,8 +309,8 @@ type NodeOptions = {
 
 /**
  * Creates a connection to one node of a cluster, which `connect` opens. Each connection and reconnection goes to the
- * node that `findNode` names, or else to the next node of a list: first all of `nodes`, and then the nodes that the
- * cluster named last.
+ * node that `findNode` names. If there is none, it goes to the next node of a list: first all of `nodes`, then the
+ * nodes that the cluster last named.
  */
 function nodeOf(nodes: readonly Address[], { tls, options, findNode }: NodeOptions): Redis {
   let known = nodes;
@@ -321,7 +324,7 @@ function nodeOf(nodes: readonly Address[], { tls, options, findNode }: NodeOptio
     async connect(): Promise<Socket> {
       this.connecting = true;
       const found = (await findNode?.()) ?? next();
-      // `disconnect` was called meanwhile: ioredis opens no connection then.
+      // `disconnect` was called in the meantime, and ioredis must open no connection then.
       if (!this.connecting) throw new Error('Connection is closed.');
       const { host = '', port = 0 } = found ?? {};
       const stream = tls ? connectTls({ ...tls, host, port }) : connect({ host, port });
@@ -331,21 +334,21 @@ function nodeOf(nodes: readonly Address[], { tls, options, findNode }: NodeOptio
     }
   }
   const client = new Redis({ ...options, Connector: NodeConnector });
-  // Emitted when the node refuses or ends a sharded subscription, because another node serves its slot.
+  // Emitted when the node refuses or ends a sharded subscription because another node serves its slot.
   client.on('moved', () => {
     if (client.status === 'ready') client.disconnect(true);
   });
   client.on('ready', () => {
     client.cluster('SLOTS').then(
       (slots) => (known = [...nodes, ...nodesIn(slots)]),
-      // The known nodes stay as they are.
+      // Without an answer, the known nodes stay the same.
       () => {},
     );
   });
   return client;
 }
 
-/** Returns the addresses in an answer to CLUSTER SLOTS, each once. */
+/** Returns the distinct addresses in an answer of CLUSTER SLOTS. */
 function nodesIn(slots: unknown): readonly Address[] {
   const found = new Map<string, Address>();
   for (const range of listIn(slots))
@@ -362,8 +365,8 @@ function listIn(value: unknown): readonly unknown[] {
 }
 
 /**
- * Adds a listener that logs the errors of a client; without one, ioredis writes them to the console. Only the code and
- * the message of an error are logged, because its other fields may contain the login.
+ * Logs the errors of a client; without a listener, ioredis would write them to the console. Only the code and the
+ * message are logged, because other fields may contain the login.
  */
 function watched<C extends Client>(client: C, purpose: Purpose, log: Log): C {
   let away = false;
@@ -380,8 +383,8 @@ function watched<C extends Client>(client: C, purpose: Purpose, log: Log): C {
 }
 
 /**
- * Returns the error for a requester: `store_full` if Redis has no memory left (it then refuses a call before it runs
- * any of it), else `store_unavailable`. Its cause is the error of Redis or of the connection, for the log.
+ * Returns the error for a requester: `store_full` if Redis has no memory left (it then refuses a call before running
+ * any part of it), otherwise `store_unavailable`. The cause is the error of Redis or of the connection, for the log.
  */
 export function unavailable(cause: unknown): CallboardError {
   if (cause instanceof CallboardError) return cause;

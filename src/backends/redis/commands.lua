@@ -1,11 +1,11 @@
--- How many commands are read at once, and how ended ones are removed. All changes of commands are transactions (see
--- commands/transaction.ts).
+-- How several commands are read at once, and how old ended ones are removed. All changes of commands are transactions
+-- (see commands/transaction.ts).
 
 -- act: read
--- Reads the records of commands as they are stored. Parses none of them.
+-- Reads the records of commands, without parsing them.
 -- a: 1 the stage that a record must have, '' for any; 2 how many texts it must contain; 3 the number of texts of which
---    it must contain one, 0 for any record; then the texts of 2 and those of 3; then for each command its client's hash,
---    its id and its user's hash.
+--    it must contain one, 0 for any record; then the texts of 2 and those of 3; then for each command its client's
+--    hash, its id and its user's hash.
 -- Returns {now, then for each command its record; false if there is none, it has another stage, or lacks a text}.
 -- class: allow_oom
 -- needs: lib-spans
@@ -14,7 +14,7 @@
 -- Captures when an ended command is forgotten: the 26th field of a record (see commands/record.ts).
 lib.commands_forget_pattern = '^' .. string.rep('%Z*%z', 25) .. '(%d*)%z'
 
--- Reads the live commands of one client into `found`, by place. Adds the others to `ended`, by user.
+-- Reads the live commands of one client into `found`, by place. Adds the remaining places to `ended`, by user.
 lib.commands_read_live = function(a, ch, places, found, ended)
   local fields = {}
   for _, place in ipairs(places) do append(fields, 's' .. a[place + 1], 'a' .. a[place + 1]) end
@@ -46,7 +46,7 @@ end
 -- Captures the stage: the 5th field.
 lib.commands_stage_pattern = '^' .. string.rep('%Z*%z', 4) .. '(%Z*)%z'
 
--- Says whether a record has this stage, contains these texts and, if `one_of` is not empty, one of those. Plain
+-- Whether a record has this stage, contains all of `texts`, and contains one of `one_of` unless that is empty. Plain
 -- searches cost a tenth of a pattern that reaches the fields of the request.
 lib.commands_may_match = function(whole, stage, texts, one_of)
   if stage and string.match(whole, lib.commands_stage_pattern) ~= stage then return false end
@@ -78,12 +78,12 @@ end
 
 -- act: loads
 -- Counts the live commands of clients. a: the hash of each client. Returns, for each, how many were dispatched and how
--- many were not. Ends early once the call has read `loads_most` fields, so there may be fewer pairs than clients: call
--- again for the others.
+-- many were not. Stops once the call has read `loads_most` fields, so there may be fewer pairs than clients; call again
+-- for the others.
 -- class: allow_oom
 
--- The most fields that one call reads, give or take those of one client (four of each live command, one of which, `s`
--- (byte 115), has its state).
+-- The most fields that one call reads, exceeded by at most the fields of one client. A live command has four fields;
+-- one of them, `s` (byte 115), contains its state.
 lib.loads_most = 10000
 lib.loads_left = lib.loads_most
 
@@ -104,9 +104,9 @@ acts['commands-loads'] = function(a)
 end
 
 -- act: reduce
--- Reduces the oldest records of ended commands to marks until their total is kept. Called after an end that exceeded
--- it. a: 1 the guarantee of a user, 2 the total of this partition, 3 the idempotency window (ms), then fields of a
--- record, each a name and its place in the text.
+-- Reduces the oldest records of ended commands to marks until the total of records is within its limit. Called after an
+-- end that exceeded the limit. a: 1 the guarantee of a user, 2 the total of this partition, 3 the idempotency window
+-- (ms), then fields of a record, each a name and its place in the text.
 -- Returns {1 if the caller must call again or else 0, how many records were reduced, how many of them had a result, how
 -- many ids left no mark, then the users who lost such an id for the first time}.
 -- class: allow_oom

@@ -1,6 +1,8 @@
 /**
  * Reads pages and counts of listings (connections, contexts, windows) from the indexes by name, merged over the
- * partitions. Each caller says which rows its listing keeps.
+ * partitions.
+ *
+ * Each caller defines which rows its listing contains.
  */
 import type { DocumentReading, Sized } from '../../core/document-reading.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
@@ -11,7 +13,10 @@ import { inByteOrder } from './store-partitions.ts';
 /** The most members that a filtered scan reads at once. */
 const CHUNK = 1_000;
 
-/** A member of an index by name: its name, split at the NULs; its partition; and the leases there when it was read. */
+/**
+ * A member of an index by name: its name, split at the NULs; its partition; and the leases of the partition at the time
+ * of the read.
+ */
 export type Member = { readonly position: Position; readonly partition: number; readonly leases: LeaseView };
 
 /** A listing over an index by name. */
@@ -20,27 +25,27 @@ export type Listing<T> = {
   /** The user, or the user and the client, whose rows are listed; empty for all users. */
   readonly prefix: readonly string[];
   readonly partitions: readonly number[];
-  /** Whether the listing keeps every row. If so, one read gets a whole page. */
+  /** Whether the listing contains every row of the index. If so, one read returns a whole page. */
   readonly plain: boolean;
   /**
-   * Selects rows by their names; the others are not loaded. `key` names the selection: two listings with the same key,
-   * kind and prefix load the same rows. Null: all rows are loaded.
+   * Selects rows by their names; other rows are not loaded. `key` identifies the selection: two listings with the same
+   * key, kind and prefix load the same rows. Null: all rows are loaded.
    */
   readonly wanted: { readonly key: string; readonly test: (position: Position) => boolean } | null;
-  /** Reads the rows of these members, in the order of the members; null for a row that is gone. */
+  /** Reads the rows of members, in order; null for a row that no longer exists. */
   readonly load: (members: readonly Member[]) => Promise<readonly (T | null)[]>;
-  /** Whether a loaded row belongs to the listing at all; if not, it is treated as absent. Absent: all rows do. */
+  /** Whether a loaded row exists for this listing. If not, it is treated as absent. Default: all rows exist. */
   readonly present?: (row: T) => boolean;
-  /** Whether the listing keeps a row. */
+  /** Whether the listing contains a row. */
   readonly keep: (row: T) => boolean;
-  /** Roughly how many bytes a row takes in memory. */
+  /** An estimate of the memory that a row takes, in bytes. */
   readonly bytes: (row: T) => number;
 };
 
-/** A listing, and the document on whose behalf its rows are read. The document remembers the rows. */
+/** A listing, with the document whose answer needs it. The document caches the rows. */
 type Source<T> = { readonly looker: Looker; readonly listing: Listing<T>; readonly reading: DocumentReading };
 
-/** Reads one page, by the same rules as core's `scanSorted`. */
+/** Reads one page by the same rules as core's `scanSorted`. */
 export async function scanPage<T>(source: Source<T>, page: PageRequest): Promise<Scan<T>> {
   const { listing } = source;
   const found: { row: T; position: Position }[] = [];
@@ -53,7 +58,7 @@ export async function scanPage<T>(source: Source<T>, page: PageRequest): Promise
       if (full) return { rows: found, next: last, gaps: [] };
       if (scanned === SCAN_BUDGET) return { rows: found, next: last, gaps: [], cut: found.length < page.first };
       scanned++;
-      // A full page ends with its last row, even if rows after it were read and left out.
+      // Once the page is full, `last` stays at its last row, although further rows may be read that do not match.
       if (found.length < page.first) last = position;
       if (row !== null && listing.keep(row)) found.push({ row, position });
     }
@@ -62,8 +67,8 @@ export async function scanPage<T>(source: Source<T>, page: PageRequest): Promise
 }
 
 /**
- * Counts the rows that the listing keeps. A listing that keeps every row is counted by its index, without reading rows.
- * Of any other listing at most `most` members are read; the count is not complete if there are more.
+ * Counts the rows of a listing. If the listing contains every row, the index gives the count, and no row is read.
+ * Otherwise at most `most` members are read; the count is incomplete if there are more.
  */
 export async function countRows<T>(
   source: Source<T>,
@@ -87,7 +92,7 @@ export async function countRows<T>(
   return { count, complete: true };
 }
 
-/** Finds the first rows that the listing keeps, at most `most`. */
+/** Returns the first rows of a listing, at most `most`. */
 export async function firstRows<T>(source: Source<T>, most: number): Promise<readonly T[]> {
   const found: T[] = [];
   for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
@@ -99,22 +104,22 @@ export async function firstRows<T>(source: Source<T>, most: number): Promise<rea
   return found;
 }
 
-/** Reads all rows of a listing that the listing keeps. For listings that are bounded, such as those of one client. */
-export async function allRows<T>(source: Source<T>): Promise<readonly Kept<T>[]> {
-  const kept: Kept<T>[] = [];
+/** Returns all rows of a listing. Only for listings of bounded size, such as those of one client. */
+export async function allRows<T>(source: Source<T>): Promise<readonly ListedRow<T>[]> {
+  const kept: ListedRow<T>[] = [];
   for await (const members of chunks(source, { after: null, chunk: CHUNK })) {
     for (const { row, position } of members) if (row !== null && source.listing.keep(row)) kept.push({ row, position });
   }
   return kept;
 }
 
-type Kept<T> = { readonly position: Position; readonly row: T };
-type Found<T> = { readonly position: Position; readonly row: T | null };
-type Reach = { readonly after: Position | null; readonly chunk: number };
-type Chunk<T> = { readonly rows: readonly Found<T>[]; readonly last: boolean };
+type ListedRow<T> = { readonly position: Position; readonly row: T };
+type ScannedRow<T> = { readonly position: Position; readonly row: T | null };
+type ChunkRange = { readonly after: Position | null; readonly chunk: number };
+type Chunk<T> = { readonly rows: readonly ScannedRow<T>[]; readonly last: boolean };
 
-/** Reads a listing chunk by chunk, and each chunk once for a document. Ends when the document is given up. */
-async function* chunks<T>(source: Source<T>, { after, chunk }: Reach): AsyncGenerator<readonly Found<T>[]> {
+/** Reads a listing chunk by chunk; each chunk is read once for each document. Throws if the document is cancelled. */
+async function* chunks<T>(source: Source<T>, { after, chunk }: ChunkRange): AsyncGenerator<readonly ScannedRow<T>[]> {
   const { kind, prefix, wanted, present } = source.listing;
   for (let at = after; ;) {
     source.reading.check();
@@ -127,12 +132,12 @@ async function* chunks<T>(source: Source<T>, { after, chunk }: Reach): AsyncGene
   }
 }
 
-/** What a member of an index takes in memory, roughly. */
+/** An estimate of the memory that an index member takes, in bytes. */
 const MEMBER_BYTES = 200;
 
 async function readChunk<T>(
   { looker, listing, reading }: Source<T>,
-  { after, chunk }: Reach,
+  { after, chunk }: ChunkRange,
   place: string,
 ): Promise<Sized<Chunk<T>>> {
   const { kind, prefix, partitions, wanted, load, bytes } = listing;
@@ -155,7 +160,7 @@ async function readChunk<T>(
 
 type Look = LeaseView & { readonly members: readonly string[] };
 
-/** Merges the members of all partitions, in byte order. */
+/** Merges the members of several partitions, in byte order. */
 export function mergedMembers(looks: readonly Look[], partitions: readonly number[]): readonly Member[] {
   const lists = looks.map(({ members, ...leases }, i) =>
     members.map((text) => ({ position: text.split('\0'), partition: partitions[i] ?? 0, leases, text })),

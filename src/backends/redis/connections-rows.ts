@@ -1,4 +1,4 @@
-/** Decodes connection rows, and says whether a connection is up at a given time. */
+/** Decodes connection rows, and computes whether a connection is up at a given time. */
 import {
   connectionStatus,
   type ClientType,
@@ -13,7 +13,7 @@ import { decodeActions } from './connections-actions.ts';
 import type { LeaseView } from './connections-index.ts';
 import { fieldsOf, jsonOr, numberOr, type Fields, type Reply } from './replies.ts';
 
-/** The fields of a row that say whether and where the link is up, when it was last seen, and when and why it ended. */
+/** The fields of a row that tell whether and where the link is up, when it was last seen, and when and why it ended. */
 type Stamps = Pick<Connection, 'nodeId' | 'lastSeenAt' | 'disconnectedAt' | 'disconnectCause' | 'closeCode'>;
 
 /** Decodes the HASH of a connection; null for an empty one. */
@@ -43,7 +43,9 @@ export function decodeConnection(fields: Fields): Connection | null {
 
 const NO_PREDECESSORS: readonly Predecessor[] = [];
 
-/** Reads the predecessors that `connections_predecessors` of connections.lua wrote; none if there is no text. */
+/**
+ * Decodes the predecessors that `connections_predecessors` in connections.lua wrote; an empty list if there is no text.
+ */
 export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] {
   if (typeof text !== 'string' || text === '') return NO_PREDECESSORS;
   return text.split('\n').map((one) => {
@@ -53,8 +55,8 @@ export function predecessorsOf(text: Reply | undefined): readonly Predecessor[] 
 }
 
 /**
- * Returns the connection in its state at the time of `leases`, computed from the stamps. It is down if its node's lease
- * is over. Returns null if the connection is due to be forgotten.
+ * Returns the connection in its state at the time of `leases`. It is down if the lease of its node is over. Returns
+ * null if the connection is due to be forgotten.
  */
 export function asOf(
   connection: Connection | null,
@@ -66,8 +68,8 @@ export function asOf(
 }
 
 /**
- * Returns the stamps of a row at this time. If the lease of its node is over, the link was lost when the lease ended,
- * unless it was lost before. Returns null if the row is due to be forgotten.
+ * Returns the fields that tell the state of a link at this time. If the lease of its node is over, the link was lost
+ * when the lease ended, unless it was lost before. Returns null if the row is due to be forgotten.
  */
 function stampsAt(stamps: Stamps, { now, over }: LeaseView): Stamps | null {
   const { nodeId, lastSeenAt } = stamps;
@@ -90,7 +92,7 @@ function stampsOf(row: ReadonlyMap<string, string>): Stamps {
   };
 }
 
-/** The facts in a client's row that apply to all contexts and windows that the client reported. */
+/** The values in a client's row that apply to all contexts and windows that the client reported. */
 export type Reporter = Omit<Reported, 'reportedAt'> & { readonly reportsContexts: boolean };
 
 /** The fields of a client's row that `reporterOf` needs, in this order. */

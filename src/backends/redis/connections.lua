@@ -2,21 +2,21 @@
 -- reconnect.
 
 -- library: lib-connections-ends
--- Ends connections: replaces their rows, marks them as down, and forgets them. The same act adds the end of the link to
--- the link history of its user, so that the history has each end once.
+-- Ends connections: replaces their rows, marks them as down, and forgets them. The act that ends a link also adds the
+-- end to the link history of the user, so that the history contains each end once.
 -- needs: lib-connections, lib-links
 
--- Returns why the link of a row ends when a newer one is bound now: `replaced` if it was still up.
+-- Returns why the link of a row ended, if a newer link is bound now: `replaced` if it was still up.
 lib.connections_end_cause = function(row)
   local silent = now - tonumber(row.lastSeenAt) >= lib.connections_dead
   return row.disconnectCause or (silent and 'heartbeat_lost' or 'replaced')
 end
 
--- The maximum number of earlier instances that a client's row lists (limits.ts: PREDECESSORS).
+-- The most earlier instances that a client's row lists (limits.ts: PREDECESSORS).
 lib.connections_predecessors_most = 10
--- Returns the list for the instance that replaces this row, the latest first, separated by newlines. Each item has,
--- separated by NULs: instance, node, when it was replaced (ms), and why its link ended (`replaced` if it was still up
--- when it was replaced).
+-- Returns the list of earlier instances for the instance that replaces this row: latest first, separated by newlines.
+-- Each item contains, separated by NULs: instance, node, when it was replaced (ms), and why its link ended (`replaced`
+-- if it was up until then).
 lib.connections_predecessors = function(previous)
   local cause = lib.connections_end_cause(previous)
   local found = { table.concat({ previous.instanceId, previous.nodeId, text(now), cause }, '\0') }
@@ -35,7 +35,7 @@ lib.connections_drop = function(user, client, ch)
   return call('ZREMRANGEBYLEX', key('ctxs'), from, to) + call('ZREMRANGEBYLEX', key('wins'), from, to)
 end
 
--- The fields of a client's row that the end of its link needs, without what the client advertises. `connections_brief`
+-- The fields of a client's row that are needed when its link ends, without the advertised data. `connections_brief`
 -- returns nil if there is no row.
 lib.connections_brief_fields = {
   'userId', 'clientId', 'instanceId', 'nodeId', 'epoch', 'clientType', 'connectedAt', 'lastSeenAt', 'disconnectedAt', 'links',
@@ -48,13 +48,14 @@ lib.connections_brief = function(ch)
   return row.userId and row
 end
 
--- Returns the link of a client, false for none, and how many other fields the HASH of its live commands has.
+-- Returns the link of a client (false if there is none), and the number of other fields in the HASH of its live
+-- commands.
 lib.connections_queue = function(ch)
   local link = call('HGET', key('client', ch), 'b')
   return link, call('HLEN', key('client', ch)) - (link and 1 or 0)
 end
 
--- Forgets a row, with the contexts and windows of the client. Returns how many contexts and windows it removed.
+-- Forgets a row with the contexts and windows of the client. Returns how many contexts and windows were removed.
 lib.connections_remove = function(user, client, ch)
   lib.connections_end_unclosed(ch)
   local dropped = lib.connections_drop(user, client, ch)
@@ -67,7 +68,7 @@ lib.connections_remove = function(user, client, ch)
   return dropped
 end
 
--- Adds the end of a link that was never closed to the link history, before its row is forgotten.
+-- Before a row is forgotten, adds the end of its link to the link history, if the link was never closed.
 lib.connections_end_unclosed = function(ch)
   local row = lib.connections_brief(ch)
   if not row or row.disconnectedAt then return end
@@ -75,8 +76,8 @@ lib.connections_end_unclosed = function(ch)
   if at then lib.links_ended(row, why or 'heartbeat_lost', at) end
 end
 
--- Forgets at most `limit` of the rows that are due to be forgotten. Stops once more than 2000 of their contexts and
--- windows were removed. Returns true if more rows are left.
+-- Forgets at most `limit` of the rows that are due. Stops once more than 2000 of their contexts and windows were
+-- removed. Returns true if more rows are due.
 lib.connections_sweep = function(limit)
   local due = call('ZRANGEBYSCORE', key('conngone'), '-inf', text(now), 'LIMIT', 0, limit + 1)
   local dropped = 0
@@ -88,8 +89,8 @@ lib.connections_sweep = function(limit)
   return false
 end
 
--- Reads the row of a client as it is now: marked as down if its node's lease is over. Returns nil if there is none, or
--- it is due to be forgotten.
+-- Returns the present row of a client, marked as down if its node's lease is over. Returns nil if there is no row, or
+-- if it is due to be forgotten.
 lib.connections_load = function(ch)
   local row = hash(key('conn', ch))
   if not row then return nil end
@@ -109,9 +110,10 @@ lib.connections_load = function(ch)
   return row
 end
 
--- Marks the row of this client as down, if its link has this epoch (nil: any epoch). Returns true if it did. If the
--- link was lost before, because its node's lease ended or because it was silent, the row gets the time of that loss. If
--- the lease ended, it also gets that cause. `code`: that of the client's close frame; nil if it sent none.
+-- Marks the row of a client as down, if its link has this epoch (nil: any epoch). Returns true if the row was marked.
+-- If the link was lost before, because its node's lease ended or because it was silent, the row gets the time of that
+-- loss; if the lease ended, it also gets that cause. `code`: the code of the client's close frame; nil if the client
+-- sent none.
 lib.connections_lose = function(ch, epoch, cause, code)
   local name = key('conn', ch)
   local row = lib.connections_brief(ch)
@@ -132,16 +134,16 @@ lib.connections_lose = function(ch, epoch, cause, code)
 end
 
 -- library: lib-connections
--- Functions that the acts on connections share. A link that was not closed is lost `dead` ms after its last sign of
--- life. A row is forgotten `forget` ms after its link was lost (limits.ts: DEAD_MS, FORGET_MS). The times in a row
--- decide this. The keys last much longer, and expire only after the whole deployment is gone.
+-- Functions that the acts on connections share. A link that is never closed counts as lost `dead` ms after its last
+-- sign of life. A row is forgotten `forget` ms after its link was lost (limits.ts: DEAD_MS, FORGET_MS). The times in a
+-- row decide this. Keys exist much longer; their expiry only matters after the whole deployment is gone.
 lib.connections_dead = 60000
 lib.connections_forget = 60000
 lib.connections_ttl = 4 * 3600000
 lib.connections_renew = 3600000
 
 -- Returns when a link that is not marked as down was lost: when its node's lease ended, or once it was silent for too
--- long. Returns nil while the link is up. The second result is the cause if the lease ended.
+-- long. Returns nil while the link is up. The second result is the cause, if the lease ended.
 lib.connections_lost = function(node, lastSeenAt)
   local silent = tonumber(lastSeenAt) + lib.connections_dead
   local lease = tonumber(call('ZSCORE', key('nodes'), node) or nil)
@@ -165,8 +167,9 @@ lib.connections_renewed = function(ch)
   end
 end
 
--- Returns the requested fields of a link that is up under this epoch; else nil. Does not check the lease: only the
--- link's own node calls this, and after a pause of the store the link's sign of life may come before the node's beat.
+-- Returns the requested fields of a link that is up with this epoch; otherwise nil. Does not check the lease: only the
+-- link's own node calls this, and after a pause of the store a sign of life of the link may arrive before the node's
+-- heartbeat.
 lib.connections_up = function(ch, epoch, fields)
   local row = call('HMGET', key('conn', ch), 'epoch', 'disconnectedAt', 'lastSeenAt', 'userId', 'clientId', unpack(fields))
   if row[1] ~= epoch or row[2] or now - tonumber(row[3]) >= lib.connections_dead then return nil end
@@ -176,13 +179,13 @@ lib.connections_up = function(ch, epoch, fields)
 end
 
 -- library: lib-links
--- Writes the link history of users: a row for each client link that opened, and one for each that ended. In direct
+-- Writes the link history of users: one row for each client link that opened, and one for each that ended. In direct
 -- mode, which uses no Redis, core/commands/link-history.ts builds the same rows.
 -- needs: lib-history
 
 -- Adds a row. `conn`: the connection's row. Its field `links` says where and how long rows are kept: hash of the user,
--- hash of the stream, retention (ms), and how many rows. `details`: those of cause, closeCode, openMs and
--- previousInstanceId that are known.
+-- hash of the stream, retention (ms), and number of rows. `details`: cause, closeCode, openMs and previousInstanceId,
+-- as far as known.
 lib.links_keep = function(conn, kind, details)
   local uh, sth, retentionMs, most = string.match(conn.links, '^(%S+) (%S+) (%d+) (%d+)$')
   for _, name in ipairs({ 'cause', 'closeCode', 'openMs', 'previousInstanceId' }) do
@@ -196,7 +199,7 @@ lib.links_keep = function(conn, kind, details)
   })
 end
 
--- Adds the row of a link that ended. `code`: that of the client's close frame; nil if it sent none.
+-- Adds the row of a link that ended. `code`: the code of the client's close frame; nil if the client sent none.
 lib.links_ended = function(conn, cause, endedAt, code)
   local openMs = math.max(0, endedAt - tonumber(conn.connectedAt))
   local kind = cause == 'replaced' and 'link_replaced' or 'link_closed'
@@ -213,7 +216,7 @@ end
 acts['connections-advertise'] = function(a)
   if not lib.connections_up(a[1], a[2], {}) then return false end
   call('HSET', key('conn', a[1]), 'actions', a[3], 'rev', a[4])
-  -- The binding has the revision, so an admission can compare it with the one that its caller has seen.
+  -- The binding contains the revision, so that an admission can compare it with the revision that its caller has seen.
   local bound = call('HGET', key('client', a[1]), 'b') or ''
   local start, epoch, instance, rest = string.match(bound, '^(%Z*%z)(%Z*)(%z%Z*%z)%Z*(%z.*)$')
   if epoch == a[2] then call('HSET', key('client', a[1]), 'b', start .. epoch .. instance .. a[4] .. rest) end
@@ -224,11 +227,12 @@ end
 -- act: connect
 -- Binds a client to an instance and a node under a new epoch, and replaces the link that it had before.
 -- a: 1 client hash, 2 user, 3 client, 4 instance, 5 node, 6 client type, 7 host ('1' or ''), 8 metadata or '', 9
--- actions, 10 their revision, 11 where and how long rows of its link history are kept (see lib-links), 12 '1' if it
--- knows places, 13 number of the instance's attempt to connect or ''
--- Returns null, and changes nothing, if the row is of a later attempt of the instance; else {epoch, now, replaced instance, replaced at, previous row as a flat list, predecessors, then what
--- `connections_queue` returns}; absent values are null. A repeated call binds again, under a higher epoch; the last
--- epoch is valid.
+--    actions, 10 their revision, 11 where and how long rows of its link history are kept (see lib-links), 12 '1' if it
+--    knows places, 13 number of the instance's attempt to connect or ''
+-- Returns null, and changes nothing, if the row belongs to a later attempt of the instance. Otherwise returns {epoch,
+-- now, replaced instance, replaced at, previous row as a flat list, predecessors, then the results of
+-- `connections_queue`}; absent values are null. A repeated call binds again, under a higher epoch; the last epoch is
+-- valid.
 -- class: grow
 -- needs: lib-connections, lib-connections-ends, lib-links
 acts['connections-connect'] = function(a)
@@ -258,13 +262,13 @@ acts['connections-connect'] = function(a)
   if previous and not call('HGET', key('conn', ch), 'disconnectedAt') then
     lib.links_ended(previous, cause, lib.connections_lost(previous.nodeId, previous.lastSeenAt) or now)
   end
-  -- The epoch is at least the time, so that epochs grow even if the store has lost the last one.
+  -- The epoch is at least the time, so that epochs grow even if the store has lost the last epoch.
   local epoch = math.max(tonumber(call('HGET', KEYS[1], 'epoch') or 0) + 1, now)
   row.epoch = text(epoch)
   call('HSET', KEYS[1], 'epoch', row.epoch)
   call('UNLINK', key('conn', ch))
   call('HSET', key('conn', ch), unpack(flat(row)))
-  -- Why the previous link ended, and its instance, are nil if no previous link is known.
+  -- The cause and the instance of the previous link are nil if no previous link is known.
   lib.links_keep(row, 'link_opened', { cause = cause, previousInstanceId = previous and previous.instanceId })
   lib.connections_renewed(ch)
   call('ZADD', key('conns'), 0, a[2] .. '\0' .. a[3])
@@ -300,7 +304,8 @@ end
 -- class: allow_oom
 -- grouped: yes
 
--- The most bytes of rows that one call returns, give or take one row. What a client advertises may be a megabyte.
+-- The most bytes of rows that one call returns, exceeded by at most one row. The limit is needed because an
+-- advertisement may have a megabyte.
 lib.connections_bytes = 262144
 lib.connections_left = lib.connections_bytes
 

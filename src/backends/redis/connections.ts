@@ -40,7 +40,7 @@ type ConnectionsOf = (keys: readonly ClientKey[]) => Promise<readonly (Connectio
  */
 export function createRedisConnections(deps: RedisDeps): ConnectionStore {
   const { store, transactions } = deps;
-  const known = createKnown();
+  const known = createConnectionCache();
   const rowsOf: ConnectionsOf = (keys) => getConnections({ store, known }, keys);
   const context = { store, looker: createLooker(store), rowsOf };
   const act = (name: string, key: ClientKey, args: readonly (string | number)[]) =>
@@ -241,7 +241,7 @@ const READ_BATCH = 64;
 
 type GetDeps = {
   readonly store: Store;
-  readonly known: Known;
+  readonly known: ConnectionCache;
 };
 
 /**
@@ -277,7 +277,7 @@ function getConnections(deps: GetDeps, keys: readonly ClientKey[]): Promise<read
   });
 }
 
-type Reading = { readonly known: Known; readonly leases: LeaseView; readonly before: Connection | null };
+type Reading = { readonly known: ConnectionCache; readonly leases: LeaseView; readonly before: Connection | null };
 
 /**
  * Decodes the reply for one client. It is `['row', <row>]`, or `['same', ...]` with the values that may have changed if
@@ -307,17 +307,17 @@ function read({ known, leases, before }: Reading, row: Reply): Connection | null
 
 // A cache of the connections that this process read last, so that Redis need not send them again.
 
-type Known = ReturnType<typeof createKnown>;
+type ConnectionCache = ReturnType<typeof createConnectionCache>;
 
 /** The most connections in the cache. It equals the default limit of links of a node. */
-const KNOWN = 20_000;
+const CACHED_CONNECTIONS = 20_000;
 
 /**
- * Creates an empty cache. Beyond KNOWN connections, the oldest are dropped. With the cache, the answer to a sign of
- * life need not repeat the advertised actions.
+ * Creates an empty cache. Beyond CACHED_CONNECTIONS connections, the oldest are dropped. With the cache, the answer to
+ * a sign of life need not repeat the advertised actions.
  */
-function createKnown() {
-  const known = new BoundedMap<string, Connection>({ most: KNOWN });
+function createConnectionCache() {
+  const known = new BoundedMap<string, Connection>({ most: CACHED_CONNECTIONS });
   /** Returns the cached connection of this client; null if there is none. */
   const last = (key: ClientKey): Connection | null => known.get(clientKeyText(key)) ?? null;
   /** Returns the cached connection if it has this epoch; otherwise null. */

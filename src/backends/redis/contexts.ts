@@ -129,7 +129,7 @@ function decoded({ rows, ...scan }: Scan<StoredContext>): Scan<ExecutionContext>
   return { ...scan, rows: rows.map(({ row, position }) => ({ row: row.context, position })) };
 }
 
-type Wanted<T> = {
+type RowsByName<T> = {
   readonly kind: KeyKind;
   readonly positions: readonly Position[];
   readonly load: (member: Member) => Promise<T | null>;
@@ -138,7 +138,7 @@ type Wanted<T> = {
 /** Reads the rows with these names, null for a name without a row. The reads of one tick are sent together. */
 function rowsByKey<T>(
   { store, looker }: Context,
-  { kind, positions, load }: Wanted<T>,
+  { kind, positions, load }: RowsByName<T>,
 ): Promise<readonly (T | null)[]> {
   return Promise.all(
     positions.map(async (position) => {
@@ -333,13 +333,17 @@ function placeName(windowId: string): string {
   return encodeURIComponent(windowId);
 }
 
-type Kept = { readonly reportedAt: number; readonly taskAssignedAt: number | null; readonly row: string };
+type StoredContextFields = {
+  readonly reportedAt: number;
+  readonly taskAssignedAt: number | null;
+  readonly row: string;
+};
 
 /**
  * Reads `<reported at>|<task assigned at>|<place>|<task>|<row>`, as lib-contexts in contexts.lua writes it. Only the
  * row may contain a bar.
  */
-function keptOf(value: string): Kept {
+function storedFieldsOf(value: string): StoredContextFields {
   const [reportedAt = '', assignedAt = '', place = '', task = ''] = value.split('|', 4);
   const start = reportedAt.length + assignedAt.length + place.length + task.length + 4;
   return {
@@ -404,7 +408,7 @@ const WITHOUT_TASK = /^\d+\|[^|]*\|[^|]*\|\|/;
 const REPORTED_STATUSES = ['active', 'idle', 'closed'] as const;
 
 function contextOf({ reportsContexts: _, ...reporter }: Reporter, value: string): ExecutionContext {
-  const { row, reportedAt, taskAssignedAt } = keptOf(value);
+  const { row, reportedAt, taskAssignedAt } = storedFieldsOf(value);
   return { ...reporter, reportedAt, ...contextIn(row), taskAssignedAt };
 }
 
@@ -418,7 +422,7 @@ function contextIn(text: string): ReportedContext {
 }
 
 function windowOf({ reportsContexts: _, ...reporter }: Reporter, value: string): BrowserWindow {
-  const { row, reportedAt } = keptOf(value);
+  const { row, reportedAt } = storedFieldsOf(value);
   return { ...reporter, reportedAt, ...(JSON.parse(row) as ReportedWindow) };
 }
 

@@ -124,7 +124,7 @@ function unsorted(text: string): number {
   return Number.parseInt(text, 36) || 0;
 }
 
-type Asked = Range & { readonly filter: MessageFilter; readonly page: MessagePage; readonly least: number };
+type PageQuery = Range & { readonly filter: MessageFilter; readonly page: MessagePage; readonly least: number };
 
 /**
  * Reads blocks until the page is full. The page ends early once SCAN_BUDGET rows, or PAGE_READ_BYTES of payloads, were
@@ -133,10 +133,10 @@ type Asked = Range & { readonly filter: MessageFilter; readonly page: MessagePag
 async function scanStream(
   { store }: HistoryDeps,
   name: StreamName,
-  asked: Asked,
+  asked: PageQuery,
 ): Promise<Pick<Scan<Message>, 'rows' | 'next' | 'cut'>> {
   const stream = store.key(store.partitionOfUser(name.userId), 'stream', streamHash(store, name));
-  const taking = new Taking(name, asked);
+  const taking = new PageBuilder(name, asked);
   const seen = { rows: 0, blocks: 0, bytes: 0 };
   const backwards = asked.page.order === 'newest_first';
   let { start, end } = asked;
@@ -167,27 +167,27 @@ async function scanStream(
   }
 }
 
-type Seen = { readonly rows: number; readonly blocks: number; readonly bytes: number };
+type ReadTotals = { readonly rows: number; readonly blocks: number; readonly bytes: number };
 
 /** Estimates, from the blocks read so far, how many blocks to read next to get `wanted` rows. At least one. */
-function batchOf(wanted: number, { rows, blocks, bytes }: Seen, before: number): number {
+function batchOf(wanted: number, { rows, blocks, bytes }: ReadTotals, before: number): number {
   const needed = Math.ceil(Math.min(wanted, BATCH_ROWS) / Math.max(1, rows / Math.max(1, blocks)));
   const fitting = Math.floor((BATCH_BYTES * blocks) / Math.max(1, bytes));
   return Math.max(1, Math.min(needed, fitting, before * GROWTH, BATCH));
 }
 
-type Found = { readonly row: Message; readonly position: Position };
+type PageRow = { readonly row: Message; readonly position: Position };
 
 /** Collects the rows of a page from blocks, in the order of the page. */
-class Taking {
-  readonly rows: Found[] = [];
+class PageBuilder {
+  readonly rows: PageRow[] = [];
   readonly #name: StreamName;
-  readonly #asked: Asked;
+  readonly #asked: PageQuery;
   #scanned = 0;
   #bytes = 0;
   #last: { readonly seq: number; readonly at: number } | null = null;
 
-  constructor(name: StreamName, asked: Asked) {
+  constructor(name: StreamName, asked: PageQuery) {
     this.#name = name;
     this.#asked = asked;
   }

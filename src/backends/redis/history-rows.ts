@@ -1,5 +1,5 @@
 /**
- * Encodes messages as rows, decodes the blocks and heads of streams, and makes the gaps of answers. Pure.
+ * Encodes messages as rows, decodes the blocks and heads of streams, and computes the gaps of answers. Pure functions.
  */
 import { CallboardError } from '../../core/errors.ts';
 import {
@@ -45,8 +45,8 @@ export function refuseNul({ id, clientId, instanceId, commandId, traceId, parent
 }
 
 /**
- * Encodes a message as a row of a block: its fields, each followed by a NUL (see lib-history-blocks). Members that few
- * messages have follow the number of bytes, as JSON after a blank, so that other messages take no more bytes.
+ * Encodes a message as a row of a block: its fields, each followed by a NUL (see lib-history-blocks). Rare members are
+ * appended to the number of bytes, as JSON after a blank, so that messages without them take no more bytes.
  */
 export function rowText(message: NewMessage): string {
   const { id, kind, clientId, instanceId, commandId, traceId, parentSpanId, error, spill, payload, link } = message;
@@ -66,10 +66,10 @@ export function streamHash(store: Store, { userId, suffix }: StreamName): string
   return store.hash(userId, suffix);
 }
 
-/** A block: the id of its entry, and its rows, which have the same time. */
+/** A block: the id of its entry, and its rows, which all have the same time. */
 type Block = { readonly entryId: string; readonly rows: readonly StoredMessage[] };
 
-/** A block as it was read: its rows are not decoded. The `seq` of its rows has no gaps. */
+/** A block with rows that are not decoded. The `seq` of its rows has no gaps. */
 export type RawBlock = {
   readonly entryId: string;
   readonly at: number;
@@ -79,7 +79,7 @@ export type RawBlock = {
   readonly text: string;
 };
 
-/** Reads the blocks in a reply to XRANGE or XREVRANGE (see lib-history-blocks in history-rows.lua). */
+/** Returns the blocks in a reply of XRANGE or XREVRANGE (see lib-history-blocks in history-rows.lua). */
 export function rawBlocks(reply: Reply | undefined): readonly RawBlock[] {
   return listOf(reply).map((entry) => {
     const [id, flat] = listOf(entry);
@@ -88,17 +88,17 @@ export function rawBlocks(reply: Reply | undefined): readonly RawBlock[] {
   });
 }
 
-/** Whether a block may have a row of one of these kinds. Costs much less than decoding it. */
+/** Whether a block may contain a row of one of these kinds. This costs much less than decoding the block. */
 export function mayHaveKind({ text }: RawBlock, kinds: readonly MessageKind[]): boolean {
-  // Rows of a kind that this version does not know are events.
+  // A row whose kind this version does not know is shown as an event.
   return kinds.some((kind) => kind === UNKNOWN_KIND || text.includes(`\0${kind}\0`));
 }
 
-/** The rows to decode: from `from` to before `to`, counted from the first row of the block, and of these kinds. */
+/** The rows to decode: those of these kinds, from index `from` to before index `to` in the block. */
 type RowsWanted = {
   readonly from: number;
   readonly to: number;
-  /** Null: rows of every kind. */
+  /** Null: all kinds. */
   readonly kinds: readonly MessageKind[] | null;
 };
 
@@ -119,7 +119,7 @@ export function decodeRows({ userId, suffix }: StreamName, block: RawBlock, want
   return rows;
 }
 
-/** Decodes the blocks in a reply to XRANGE or XREVRANGE, each with its rows in order of `seq`. */
+/** Decodes the blocks in a reply of XRANGE or XREVRANGE, each with its rows in order of `seq`. */
 export function decodeBlocks(name: StreamName, reply: Reply | undefined): readonly Block[] {
   return rawBlocks(reply).map((block) => ({
     entryId: block.entryId,
@@ -127,7 +127,7 @@ export function decodeBlocks(name: StreamName, reply: Reply | undefined): readon
   }));
 }
 
-/** Reads how many rows an entry has, and the time and `seq` of its first row. */
+/** Returns how many rows an entry contains, and the time and `seq` of its first row. */
 export function extentOf(entry: Reply | undefined): {
   readonly at: number;
   readonly seq: number;
@@ -143,12 +143,12 @@ export function placeOf(entryId: string): { readonly at: number; readonly seq: n
   return { at: at ?? 0, seq: seq ?? 0 };
 }
 
-/** Returns the most rows that the stream may have. */
+/** Returns the most rows that a stream may have. */
 function mostOf(deps: HistoryDeps, { suffix }: Pick<StreamName, 'suffix'>): number {
   return suffix === LINK_STREAM ? deps.linkMessages : deps.streamMessages;
 }
 
-/** Returns the least `seq` that the stream shows. `last`: the `seq` of its last row. */
+/** Returns the least `seq` that a stream shows. `last`: the `seq` of its last row. */
 export function leastSeq(deps: HistoryDeps, name: Pick<StreamName, 'suffix'>, last: number): number {
   return last - mostOf(deps, name) + 1;
 }
@@ -156,8 +156,8 @@ export function leastSeq(deps: HistoryDeps, name: Pick<StreamName, 'suffix'>, la
 type Head = { readonly seq: number; readonly at: number; readonly evictedAt: number };
 
 /**
- * Reads `seq` and time of the last row from a stream's head (see lib-history in history.lua), and the time of the newest
- * row that was dropped to make room.
+ * Decodes the head of a stream (see lib-history in history.lua): `seq` and time of the last row, and the time of the
+ * newest row that was dropped to make room.
  */
 export function headOf(head: Reply | undefined): Head | null {
   if (typeof head !== 'string') return null;
@@ -166,17 +166,17 @@ export function headOf(head: Reply | undefined): Head | null {
 }
 
 /**
- * Returns how far the expiry of a stream, and its place in the indexes of streams, may be behind its last write, in
+ * Returns how far the expiry of a stream, and its place in the indexes of streams, may lag behind its last write, in
  * milliseconds.
  */
 export function lagOf(retentionMs: number): number {
   return Math.min(60_000, Math.floor(retentionMs / 8));
 }
 
-/** The details of a link as a row has them. Rows of version 0.1.0 have no `closeCode`. */
+/** The details of a link as a row stores them. Rows of version 0.1.0 have no `closeCode`. */
 type StoredLink = Omit<LinkDetails, 'closeCode'> & { readonly closeCode?: LinkDetails['closeCode'] };
 
-/** The number of fields that a row has in a block. */
+/** The number of fields of a row in a block. */
 const FIELDS = 11;
 
 function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix' | 'at' | 'seq'> {
@@ -194,7 +194,7 @@ function membersOf(fields: readonly string[]): Omit<Message, 'userId' | 'suffix'
     traceId: traceId || null,
     parentSpanId: parentSpanId || null,
     error: parsed<TerminalError>(error),
-    // A row of the link history has its details where others have their payload.
+    // A row of the link history stores its details in the field that other rows use for the payload.
     payload: payload && !isLink ? trustJson(payload) : null,
     ...(link && { link: { ...link, closeCode: link.closeCode ?? null } }),
     spill: parsed<PayloadRef>(spill),
@@ -209,21 +209,21 @@ function kindOf(text: string): MessageKind {
   return MESSAGE_KINDS.find((kind) => kind === text) ?? UNKNOWN_KIND;
 }
 
-/** Parses JSON that our own acts wrote. */
+/** Parses JSON without validating it, because only this backend wrote it. */
 function parsed<T>(text: string | undefined): T | null {
   return text ? (JSON.parse(text) as T) : null;
 }
 
-/** The source that was read, and the time of Redis at that moment. */
-type Seen = { readonly source: EvidenceSource; readonly now: number };
+/** The source that was read, and the time of Redis at that read. */
+type SourceRead = { readonly source: EvidenceSource; readonly now: number };
 
 /**
- * Returns the gap that was left when messages were dropped to make room. `droppedAt` is the time of the newest of them.
- * Returns none once that message would no longer be shown anyway.
+ * Returns the gap left by messages that were dropped to make room. `droppedAt`: the time of the newest of them. Returns
+ * no gap once that message would no longer be shown anyway.
  */
 export function gapsOf(
   { retentionMs }: HistoryDeps,
-  { source, now }: Seen,
+  { source, now }: SourceRead,
   droppedAt: Reply | undefined,
 ): ObservedSource[] {
   if (Number(droppedAt ?? 0) <= now - retentionMs) return [];

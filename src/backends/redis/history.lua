@@ -1,25 +1,25 @@
--- Messages: how rows are appended, and how streams are forgotten. How rows are stored is in history-rows.lua.
+-- How messages are appended, and how streams are forgotten. history-rows.lua defines how rows are stored.
 
 -- library: lib-history
--- Appends rows to history, and forgets streams. Each user and suffix has one STREAM. Its rows are numbered by `seq`,
--- without gaps, and written in blocks (lib-history-blocks). Readers skip rows that are too old, and later writes remove
--- them. A stream is forgotten as soon as its newest row is too old. The HASH `streamheads` of a user has for each of
--- its streams: `<hash>` the head (last seq, its time, and more: see history_head). It also has `t`: the number of the
--- user's last write, `f`: the highest seq of a stream that was forgotten, `s`: the spans of `cmdrows`
+-- Appends rows to history, and forgets streams. There is one STREAM for each user and suffix. Its rows are numbered by
+-- `seq`, without gaps, and stored in blocks (lib-history-blocks). Readers skip rows that are too old, and later writes
+-- remove them. A stream is forgotten as soon as its newest row is too old. The HASH `streamheads` of a user contains a
+-- field `<hash>` with the head of each stream (last seq, its time, and more: see history_head). Its other fields are
+-- `t`, the number of the user's last write; `f`, the highest seq of a forgotten stream; and `s`, the spans of `cmdrows`
 -- (lib-history-spans).
 -- needs: lib-history-blocks, lib-history-bytes, lib-history-spans, lib-shares
 
 lib.history_grace = 3600000
--- The suffix of a user's link history. This stream is read by its name only. It is not listed or counted among the
--- streams of its user: it is never removed to make room for another stream, and no other stream is removed for it.
+-- The suffix of a user's link history. This stream can only be read by its name. It is not listed or counted among the
+-- streams of its user, so it is never removed to make room for another stream, and no other stream is removed for it.
 lib.history_links = 'links'
 
--- Appends a row of a link history, as a block of its own. All other rows are appended by transactions. `row`: id, userId,
--- suffix, uh, sth, kind, clientId, instanceId, payload, streamMessages and retentionMs (numbers).
+-- Appends a row of a link history, as a block of its own. Transactions append all other rows. `row`: id, userId,
+-- suffix, uh, sth, kind, clientId, instanceId, payload; and as numbers streamMessages and retentionMs.
 lib.history_retain = function(row)
   local info, nul = lib.history_info(row), '\0'
   local before = info.renewed
-  -- As lagOf in history-rows.ts.
+  -- The same formula as `lagOf` in history-rows.ts.
   local stale = math.abs(now - before) >= math.min(60000, math.floor(row.retentionMs / 8))
   info.at, info.seq = math.max(now, info.at), info.seq + 1
   info.turn = call('HINCRBY', key('streamheads', row.uh), 't', 1)
@@ -37,8 +37,8 @@ lib.history_retain = function(row)
   lib.history_note(row, info)
 end
 
--- Reads the head of a stream; nil if there is no such stream. `seq` and `at` are those of its last row, `turn` the
--- number of its last write. `next`: the seq after its oldest block, as far as is known.
+-- Reads the head of a stream; nil if the stream does not exist. `seq`, `at`: those of the last row. `turn`: the number
+-- of the last write. `next`: the seq after the oldest block, to the knowledge of the head.
 lib.history_head = function(uh, sth)
   local head = call('HGET', key('streamheads', uh), sth)
   if not head then return nil end
@@ -55,7 +55,7 @@ lib.history_note = function(row, info)
   call('HSET', key('streamheads', row.uh), row.sth, table.concat(head, ' '))
 end
 
--- Reads the head of a row's stream. Opens the stream if there is no such stream.
+-- Reads the head of a row's stream. Opens the stream if it does not exist.
 lib.history_info = function(row)
   local info = lib.history_head(row.uh, row.sth)
   if info and info.at + row.retentionMs > now then return info end
@@ -63,8 +63,8 @@ lib.history_info = function(row)
   return lib.history_open(row)
 end
 
--- Opens a stream. If it had been forgotten, its rows continue above its last `seq`. If that is no longer known, `now`
--- in microseconds is higher than any seq that it can have reached.
+-- Opens a stream. If the stream was forgotten before, its rows continue above its last `seq`. If that seq is no longer
+-- known, they continue at `now` in microseconds, which is higher than any seq that the stream can have reached.
 lib.history_open = function(row)
   lib.history_sweep(row.retentionMs, 3)
   if row.suffix ~= lib.history_links then
@@ -80,14 +80,14 @@ lib.history_open = function(row)
   }
 end
 
--- Returns the name of a row's stream in `streamgone`.
+-- Returns the name of a row's stream in the index `streamgone`.
 lib.history_member = function(row)
   return row.userId .. '\0' .. row.suffix .. '\0' .. row.uh .. '\0' .. row.sth
 end
 
--- Returns suffix, hash and head of the user's stream whose last write is the oldest; nil if there is none. The index
--- may be behind: the head of the stream that it names is compared, and the index is corrected if the stream was written
--- since.
+-- Returns suffix, hash and head of the user's stream that was written least recently; nil if there is none. The index
+-- may be outdated, so the head of the stream that it names is compared, and the index is corrected if the stream was
+-- written since.
 lib.history_oldest = function(uh)
   local age = key('streamage', uh)
   while true do
@@ -100,7 +100,7 @@ lib.history_oldest = function(uh)
   end
 end
 
--- Forgets the user's stream with the oldest last write, to make room for a new one.
+-- Forgets the user's least recently written stream, to make room for a new one.
 lib.history_make_room = function(row)
   local suffix, sth, head = lib.history_oldest(row.uh)
   if not suffix then return end
@@ -124,12 +124,12 @@ lib.history_forget = function(member)
   call('ZREM', key('streams', uh), suffix)
   if call('EXISTS', key('streams', uh)) == 1 then return end
   call('ZREM', key('streamusers'), userId .. '\0' .. uh)
-  -- Bytes may still be counted for streams whose heads had expired before.
+  -- Some bytes may still be counted for streams whose heads had expired.
   lib.history_count({ userId = userId, uh = uh }, -lib.shares_held('h', uh))
 end
 
--- Forgets at most `count` streams that are too old. Returns true if there are more. The index may be behind: the head
--- of each stream that it names is read, and the index is corrected if the stream was written since.
+-- Forgets at most `count` streams that are too old. Returns true if there are more. The index may be outdated, so the
+-- head of each stream that it names is read, and the index is corrected if the stream was written since.
 lib.history_sweep = function(retentionMs, count)
   local due = call('ZRANGEBYSCORE', key('streamgone'), '-inf', text(now), 'LIMIT', 0, count + 1)
   for i = 1, math.min(count, #due) do
@@ -144,12 +144,12 @@ lib.history_sweep = function(retentionMs, count)
 end
 
 -- library: lib-history-open
--- Opens what a transaction needs of history before it appends rows (see program/transaction.lua).
+-- Opens the stream, and the span of places, that a transaction appends rows to (see program/transaction.lua).
 -- needs: lib-history, lib-history-spans
 
--- Opens a stream, and the span for the places of its rows if it gets rows of commands, unless they are open. `member`:
--- the stream's name in `streamgone`; `limits`: retentionMs, streamMessages, streamsPerUser; `at`: the time of the call.
--- Returns the key of the places, and after how many milliseconds it expires; nil if there are no rows of commands.
+-- Opens a stream unless it is open. If it gets rows of commands, opens the span for their places as well. `member`: the
+-- stream's name in `streamgone`. `limits`: retentionMs, streamMessages, streamsPerUser. `at`: the time of the call.
+-- Returns the key of the places and the milliseconds until it expires; nil if there are no rows of commands.
 lib.history_prepare = function(member, limits, at, ofCommands)
   now = at
   limits.userId, limits.suffix, limits.uh, limits.sth = string.match(member, '^(.*)%z(.*)%z(.*)%z(.*)$')
@@ -170,7 +170,7 @@ acts['history-users'] = function(a)
   if lib.history_sweep(tonumber(a[1]), 100) then return false end
   local evicted = call('ZREVRANGE', key('evicted'), 0, 0, 'WITHSCORES')
   local found = { text(now), evicted[2] or false }
-  -- The members of a user begin with the user and a NUL.
+  -- The members of a user begin with the user and a NUL, so '\1' is above all of them.
   local from = a[3] == '' and '-' or '(' .. a[3] .. '\1'
   for _, member in ipairs(call('ZRANGEBYLEX', key('streamusers'), from, '+', 'LIMIT', 0, a[2])) do
     local userId, uh = string.match(member, '^(.*)%z(.*)$')
@@ -189,8 +189,9 @@ acts['history-sweep'] = function(a)
 end
 
 -- act: trim
--- Removes blocks of a stream whose rows are all beyond its limits. Called after an append. a: names and values: userId,
--- suffix, uh and sth of the stream, streamMessages, retentionMs, and aged: '1' to look for rows that are too old.
+-- Removes those blocks of a stream whose rows are all beyond its limits. Called after an append. a: names and values:
+-- userId, suffix, uh and sth of the stream, streamMessages, retentionMs, and aged: '1' to look for rows that are too
+-- old.
 -- Returns nothing.
 -- class: allow_oom
 -- needs: lib-history, lib-history-blocks

@@ -120,12 +120,12 @@ function createStreamListings(deps: HistoryDeps): Listings {
   };
 }
 
-type Asked = { readonly userId: string; readonly min: string; readonly max: string };
+type StreamRange = { readonly userId: string; readonly min: string; readonly max: string };
 
 /** This character, appended to a prefix, sorts after every text that begins with the prefix. */
 const LAST = '\u{10ffff}';
 
-function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min' | 'max'> {
+function boundsOf(prefix: string | null, after: string | null): Pick<StreamRange, 'min' | 'max'> {
   const max = prefix === null ? '+' : `(${prefix}${LAST}`;
   if (after === null) return { min: prefix === null ? '-' : `[${prefix}`, max };
   const beyond = prefix !== null && compareBytes(after, prefix) < 0;
@@ -133,11 +133,15 @@ function boundsOf(prefix: string | null, after: string | null): Pick<Asked, 'min
 }
 
 /** Lists the streams of each user in `asked`, in the same order. */
-async function listStreams(deps: HistoryDeps, asked: readonly Asked[], first: number): Promise<readonly Summaries[]> {
+async function listStreams(
+  deps: HistoryDeps,
+  asked: readonly StreamRange[],
+  first: number,
+): Promise<readonly Summaries[]> {
   const { store } = deps;
   const partitions = Map.groupBy(asked.entries(), ([, { userId }]) => store.partitionOfUser(userId));
   const answers: Summaries[] = [];
-  const listOne = async (partition: number, some: readonly (readonly [number, Asked])[]): Promise<void> => {
+  const listOne = async (partition: number, some: readonly (readonly [number, StreamRange])[]): Promise<void> => {
     const found = await listPartition(
       deps,
       partition,
@@ -153,7 +157,7 @@ async function listStreams(deps: HistoryDeps, asked: readonly Asked[], first: nu
 async function listPartition(
   deps: HistoryDeps,
   partition: number,
-  asked: readonly Asked[],
+  asked: readonly StreamRange[],
   first: number,
 ): Promise<readonly Summaries[]> {
   const { store, clock, retentionMs } = deps;

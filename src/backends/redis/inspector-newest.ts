@@ -1,4 +1,4 @@
-/** Lists commands in the order of admission, latest first. */
+/** Lists commands by time of admission, latest first. */
 import type { Command } from '../../core/commands/command.ts';
 import type { DeliveryFilter } from '../../core/commands/delivery-inspector.ts';
 import { CONNECT_WITHIN_MS, OWN_COMMANDS, RESPOND_WITHIN_MS, TERMINAL_MS } from '../../core/limits.ts';
@@ -10,29 +10,31 @@ import { numbersOf } from './replies.ts';
 import { partitionsOf } from './store-partitions.ts';
 import type { Store } from './store.ts';
 
-/** The length of a hash in a name, in characters. */
+/** The length of a hash in the name of a command, in characters. */
 const HASH = 22;
 /**
- * The longest time from a command's admission to its end, milliseconds. After that, its record is kept for the
- * idempotency window.
+ * The longest time from a command's admission to its end, in milliseconds. Its record is kept for the idempotency
+ * window after the end.
  */
 const LIFE_MS = CONNECT_WITHIN_MS.max + RESPOND_WITHIN_MS.max + 60_000;
 
-/** A command in the index by admission. `name`: its user's hash, its client's hash and its id as one text. */
+/** A command in the index by time of admission. `name`: its user's hash, its client's hash and its id as one text. */
 type Admitted = { readonly partition: number; readonly name: string; readonly at: number };
 
 type NewestDeps = Pick<RedisDeps, 'store' | 'clock' | 'retentionMs' | 'idempotencyWindowMs'>;
-/** Returns the commands in order, null for those that do not match the filter. */
+/** Returns the commands, in order, with null for those that do not match the filter. */
 export type KeepMatching = (commands: readonly (Command | null)[]) => Promise<readonly (Command | null)[]>;
 
 type Request = { readonly filter: DeliveryFilter; readonly page: PageRequest; readonly keep: KeepMatching };
 
-/** Reads one page. A position is a time of admission and a name, in whichever way the page was read. */
+/** Reads one page. A position consists of a time of admission and a name, in both ways of reading. */
 export async function listNewest(deps: NewestDeps, request: Request): Promise<Scan<Command>> {
   return (await listFew(deps, request)) ?? listAmongAll(deps, request);
 }
 
-/** Reads one page of the commands of a user or client, if these are at most OWN_COMMANDS; else returns null. */
+/**
+ * Reads one page of the commands of a user or client if there are at most OWN_COMMANDS of them; otherwise returns null.
+ */
 async function listFew(deps: NewestDeps, { filter, page, keep }: Request): Promise<Scan<Command> | null> {
   const { userId } = filter;
   if (userId === null) return null;
@@ -68,25 +70,25 @@ function listAmongAll(deps: NewestDeps, { filter, page, keep }: Request): Promis
         const shown = new Map(wanted.map((one, i) => [one, kept[i] ?? null]));
         return found.map((one) => shown.get(one) ?? null);
       },
-      // The index has the commands of all users.
+      // The index contains the commands of all users, so names may not match.
       plain: false,
     },
     page,
   );
 }
 
-/** Returns the text with which the names of the wanted commands begin; '' if the filter has no user. */
+/** Returns the prefix of the names of the wanted commands; '' if the filter names no user. */
 function prefixOf(store: Store, { userId, clientId }: DeliveryFilter): string {
   if (userId === null) return '';
   return store.hash(userId) + (clientId === null ? '' : store.hash(userId, clientId));
 }
 
-/** The length of the time whose admissions one key of the index has, milliseconds (see lib-newest). */
+/** The length of the time span of one key of the index, in milliseconds (see lib-newest). */
 const HOUR_MS = 3_600_000;
-/** How far the time of an admission may be ahead of this process's clock, milliseconds. */
+/** How far the time of an admission may be ahead of this process's clock, in milliseconds. */
 const AHEAD_MS = 1_000;
 
-/** Reads the next names of commands, merged over the partitions. Commands that are gone may be among them. */
+/** Reads the next names of commands, merged over the partitions. Some of the commands may no longer exist. */
 async function admittedAfter(
   { store, clock, idempotencyWindowMs = TERMINAL_MS }: NewestDeps,
   { userId, admittedAfter: after, admittedBefore: before }: DeliveryFilter,
@@ -101,7 +103,7 @@ async function admittedAfter(
     partitionsOf(store, userId).map(async (partition) => {
       const names: Admitted[] = [];
       for await (const { name, at } of admittedIn(store, partition, { ...bounds, step: first })) {
-        // The names with the same millisecond as the last one are read again.
+        // The names of the last millisecond are read again, so those up to the last name are skipped.
         if (last && at === Number(last[0]) && name >= (last[1] ?? '')) continue;
         names.push({ partition, name, at });
         if (names.length === first) break;
@@ -110,14 +112,14 @@ async function admittedAfter(
     }),
   );
   const merged = found.flat();
-  // Names are ASCII, so this is the order of their bytes.
+  // Names are ASCII, so this compares their bytes.
   merged.sort((a, b) => b.at - a.at || (a.name < b.name ? 1 : -1));
   return merged.slice(0, first);
 }
 
 type Span = { readonly newest: number; readonly oldest: number; readonly step: number };
 
-/** Reads the names of the commands of a partition that were admitted in a span of time, the latest first. */
+/** Reads the names of a partition's commands that were admitted in a span of time, latest first. */
 async function* admittedIn(store: Store, partition: number, { newest, oldest, step }: Span) {
   for (let hour = newest - (newest % HOUR_MS); hour + HOUR_MS > oldest; hour -= HOUR_MS) {
     const index = store.key(partition, 'admitted', String(hour));
@@ -132,8 +134,8 @@ async function* admittedIn(store: Store, partition: number, { newest, oldest, st
 }
 
 /**
- * Reads the records of these commands; null if a record is gone or fails the test, or if its id was admitted again in
- * the meantime.
+ * Reads the records of these commands. Null for a record that no longer exists or fails the test, and for a command
+ * whose id was admitted again since.
  */
 async function recordsOf(
   deps: NewestDeps,

@@ -1,11 +1,14 @@
-/** Fills pages of commands: reads their names in parts, and then the records of each part. */
+/** Fills pages of commands: reads names from an index step by step, and then the records with these names. */
 import type { Command } from '../../core/commands/command.ts';
 import type { DeliveryFilter } from '../../core/commands/delivery-inspector.ts';
 import { SCANNED_AT_LEAST } from '../../core/limits.ts';
 import { SCAN_BUDGET, type PageRequest, type Position, type Scan } from '../../core/page.ts';
 import { READ_BATCH, type RecordTest } from './commands/get.ts';
 
-/** The most names that one call reads. Such a call takes about 1 ms, and Redis answers others before the next one. */
+/**
+ * The most names that one call reads. Such a call takes about 1 ms, and Redis answers other requests before the next
+ * call.
+ */
 export const NAMES = 256;
 
 /** Returns the key of a command from its name in an index. */
@@ -14,20 +17,23 @@ export function keyOfName(name: string): { userId: string; clientId: string; com
   return { userId, clientId, commandId };
 }
 
-/** The names of a listing, in its order. */
+/** The names of a listing, in order, with the functions that read them. */
 type NamedListing<N> = {
-  /** Reads the next `first` names after a position; fewer if no more follow. */
+  /** Reads the next `first` names after a position; fewer names if no more follow. */
   readonly names: (page: Pick<PageRequest, 'first' | 'after'>) => Promise<readonly N[]>;
   readonly positionOf: (name: N) => Position;
-  /** Reads the commands with these names, at most READ_BATCH; null for those that are gone or do not match. */
+  /**
+   * Reads the commands with these names, at most READ_BATCH; null for a command that no longer exists or does not
+   * match.
+   */
   readonly commands: (names: readonly N[]) => Promise<readonly (Command | null)[]>;
-  /** Whether every name is of a command that matches, except for those that are gone. */
+  /** Whether every name belongs to a command that matches, unless the command no longer exists. */
   readonly plain: boolean;
 };
 
 /**
- * Fills one page. At most SCAN_BUDGET names are read, or SCANNED_AT_LEAST once the page's document has scanned enough.
- * No call reads more than NAMES names or READ_BATCH records, and each begins when the one before has been answered.
+ * Fills one page. Reads at most SCAN_BUDGET names, or SCANNED_AT_LEAST once the page's document has scanned enough. No
+ * call reads more than NAMES names or READ_BATCH records, and each call begins after the answer of the previous one.
  */
 export async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): Promise<Scan<Command>> {
   const { names, positionOf, commands, plain } = listing;
@@ -62,15 +68,15 @@ export async function fillPage<N>(listing: NamedListing<N>, page: PageRequest): 
 }
 
 /**
- * Returns a test that the records of all matching commands pass. Records of others may pass it too, because a text may
- * be in another field, so the caller still compares each command with the filter.
+ * Returns a test that the records of all matching commands pass. Other records may pass as well, because a text may
+ * occur in another field, so the caller must still compare each command with the filter.
  */
 export function testOf(filter: DeliveryFilter): RecordTest {
   const { clientId, stage, outcome, outcomes, nodeId, action, contextId, code, clientType } = filter;
   const { caller, callerKind, idOrTrace } = filter;
   const given = [clientId, outcome, nodeId, action, contextId, clientType, caller, callerKind];
   const fields = given.filter((value) => value !== null);
-  // A code is inside the JSON of an error, where other characters may be escaped.
+  // A code is part of the JSON of an error, in which other characters may be escaped.
   const errors = code !== null && /^[\w.:-]+$/.test(code) ? [`"code":"${code}"`] : [];
   const ends = idOrTrace === null ? [] : [`${idOrTrace}\0`];
   return {

@@ -1,4 +1,4 @@
-/** Reads capacity scopes with their reservations, and which clients have the most of them. */
+/** Reads capacity scopes with their reservations, and finds the clients with the most reservations. */
 import type { CapacityScope, DeliveryInspector, ReservedScope } from '../../core/commands/delivery-inspector.ts';
 import { busiestOf } from '../../core/connections/reconnects.ts';
 import { SCOPE_HOLDERS } from '../../core/limits.ts';
@@ -19,13 +19,13 @@ export async function scopes(store: Store, page: PageRequest): Promise<Scan<Capa
   const rows = shown.map((row) => ({ row, position: [row.scopeId] }));
   const last = rows.at(-1);
   const next = names.length > page.first && last ? last.position : null;
-  // A scope that was emptied after its name was read is left out.
+  // A scope whose last reservation ended after its name was read is left out.
   return { rows: rows.filter(({ row }) => row.reservedCommands > 0), next, gaps: [] };
 }
 
 type PlacedScope = ReservedScope & { readonly partition: number };
 
-/** Reads the scopes that have reservations: at most SCAN_BUDGET of each partition. */
+/** Reads the scopes that have reservations, at most SCAN_BUDGET of each partition. */
 export async function reservedScopes(store: Store): Promise<readonly PlacedScope[]> {
   const names = await store.readAll((partition) => [
     ['ZRANGEBYLEX', store.key(partition, 'scopes'), '-', '+', 'LIMIT', 0, SCAN_BUDGET],
@@ -43,7 +43,7 @@ export async function reservedScopes(store: Store): Promise<readonly PlacedScope
   return scopes.filter(({ reservedCommands }) => reservedCommands > 0);
 }
 
-/** Counts the clients that the reservations name. Reads the scopes with the most reservations first. */
+/** Counts the reservations of each client. Reads the scopes with the most reservations first. */
 export async function busiest(store: Store, first: number): Promise<Awaited<ReturnType<DeliveryInspector['busiest']>>> {
   const scopes = (await reservedScopes(store))
     .map(({ partition, scopeId, reservedCommands: count }) => {
@@ -55,10 +55,10 @@ export async function busiest(store: Store, first: number): Promise<Awaited<Retu
   return { rows: busiestOf(names.map(keyOfName), first), complete };
 }
 
-/** The first names of a scope's reservations: how many of them are read. */
+/** A scope's reservations, with the number of names to read from their start. */
 type Allotted = { readonly partition: number; readonly key: string; readonly most: number };
 
-/** Divides a number of names among scopes, in order: each gets as many as it has, until none is left. */
+/** Divides `names` among the scopes, in order: each scope gets as many names as it has, until none is left. */
 export function allot(
   scopes: readonly (Omit<Allotted, 'most'> & { readonly count: number })[],
   names: number,
@@ -71,7 +71,7 @@ export function allot(
   });
 }
 
-/** Reads the names of reservations, earliest deadline first in each scope. One list for each partition. */
+/** Reads the names of reservations, in each scope earliest deadline first. Returns one list for each partition. */
 export async function readHolders(store: Store, chosen: readonly Allotted[]): Promise<readonly (readonly string[])[]> {
   const holders = await store.readAll((partition) =>
     chosen.filter((one) => one.partition === partition).map(({ key, most }) => ['ZRANGE', key, 0, most - 1] as const),
@@ -94,7 +94,7 @@ export async function getScopes(store: Store, scopeIds: readonly string[]): Prom
 type ScopePlace = { readonly partition: number; readonly scopeId: string };
 
 /**
- * Returns the place of each scope that the indexes name. `found`: the replies to the reads of the indexes, by
+ * Returns the partition and the id of each scope that the indexes name. `found`: the replies of the index reads, by
  * partition.
  */
 function placesIn(found: readonly (readonly Reply[])[]): readonly ScopePlace[] {
@@ -103,7 +103,10 @@ function placesIn(found: readonly (readonly Reply[])[]): readonly ScopePlace[] {
   );
 }
 
-/** Reads the scopes in the order given. A scope that was emptied since its name was read has no reservations. */
+/**
+ * Reads the scopes, in the given order. A scope whose reservations have ended since its name was read is shown with
+ * none.
+ */
 async function scopesNamed(store: Store, places: readonly ScopePlace[]): Promise<readonly CapacityScope[]> {
   const held = await ofEachScope(store, places, (key) => [
     ['ZCARD', key],
@@ -115,7 +118,7 @@ async function scopesNamed(store: Store, places: readonly ScopePlace[]): Promise
   });
 }
 
-/** Runs two reads on the reservations of each scope, and returns the replies in the order of the scopes. */
+/** Sends two reads on the reservations of each scope, and returns the replies in the order of the scopes. */
 async function ofEachScope(
   store: Store,
   places: readonly ScopePlace[],

@@ -1,8 +1,8 @@
 -- The counts that the summary of commands needs.
 
 -- act: summary
--- Counts the commands that the reservations of scopes do not show. The counts are added up here, because there is one
--- for each second of the idempotency window.
+-- Counts the commands that the reservations of scopes do not show. They are added up in Redis, because there is one
+-- count for each second of the idempotency window.
 -- Returns {now, ended commands with a record, commands past their connect deadline but not past their deadline}.
 -- class: allow_oom
 acts['inspector-summary'] = function()

@@ -1,15 +1,16 @@
 /**
- * Makes the names of all keys and channels in Redis, and finds the partition of a user. Besides this file, only
- * `commands/transaction-call.ts` makes names, in the same form.
+ * The names of all keys and channels in Redis, and the partition of a user.
+ *
+ * Besides this file, only `commands/transaction-call.ts` makes names, in the same form.
  */
 import calculateSlot from 'cluster-key-slot';
 
 /**
- * Every kind of key that callboard has in Redis, and what it holds. A key is `<tag>:<kind>`. If it belongs to a client,
- * a user, a scope or the like, as `holds` says, one or two hashes or ids follow, each after a colon. The tag is the
- * partition's, in braces, so that all keys of a partition are in one slot of a cluster. No text of a user is part of a
- * key. `ends` says when a key is removed. `ttl`: at its expiry. `emptied`: with its last member. `node`: with its node.
- * `kept`: never.
+ * Every kind of key that callboard stores in Redis, with its content. The name of a key is `<tag>:<kind>`. If the key
+ * belongs to a client, a user, a scope or the like (see `holds`), one or two hashes or ids follow, each after a colon.
+ * The tag is the partition's, in braces, so that all keys of a partition are in one slot of a cluster. No name contains
+ * a text of a user. `ends` says when a key is removed. `ttl`: at its expiry. `emptied`: with its last member. `node`:
+ * with its node. `kept`: never.
  */
 export const KINDS = {
   meta: {
@@ -148,8 +149,8 @@ const SLOTS = 16_384;
 
 /**
  * Returns the tags of a namespace's partitions. The slots are divided into as many equal ranges as there are
- * partitions, and the p-th tag is in the p-th range. So masters with equal numbers of slots have equal numbers of
- * partitions. Every process finds the same tags.
+ * partitions, and the slot of the p-th tag is in the p-th range. So masters with equally many slots have equally many
+ * partitions. Every process computes the same tags.
  */
 export function tagsOf(namespace: string, partitions: number): readonly string[] {
   return Array.from({ length: partitions }, (_, p) => {
@@ -160,33 +161,38 @@ export function tagsOf(namespace: string, partitions: number): readonly string[]
   });
 }
 
-/** Returns the namespace of what owners keep. Its keys and channels have the prefix of those of the deployment. */
+/**
+ * Returns the namespace of the data that owners of partitions store. Its keys and channels have the same prefix as
+ * those of the deployment.
+ */
 export function ownedNamespace(namespace: string): string {
   return `${namespace}:owned`;
 }
 
-/** Returns the key of the namespace's fixed settings. It has the same prefix as the keys of the partitions. */
+/** Returns the key of the namespace's fixed settings, which has the same prefix as the keys of the partitions. */
 export function rootOf(namespace: string): string {
   return keyOf(`{cb:${namespace}:root}`, 'meta');
 }
 
-/** Returns the name of a key. `hash`: made by `hashOf`, or a text that no user chose, such as the id of a node. */
+/**
+ * Returns the name of a key. `hash`: a hash that `hashOf` made, or a text that no user chose, such as the id of a node.
+ */
 export function keyOf(tag: string, kind: KeyKind, hash?: string): string {
   return hash === undefined ? `${tag}:${kind}` : `${tag}:${kind}:${hash}`;
 }
 
-/** The most names that are kept. */
+/** The most names in the cache. */
 const KEPT_NAMES = 10_000;
 
-type Named = { readonly name: string; parts: Map<string, Named> | null };
+type NameNode = { readonly name: string; parts: Map<string, NameNode> | null };
 
 /**
- * Keeps the names of a partition's keys. An act names some twenty keys, of which the acts before have named most, and to
- * join and to hash a name costs more than to look up its parts.
+ * A cache of the names of a partition's keys. An act names about twenty keys, most of which earlier acts have named,
+ * and a look-up by parts costs less than joining and hashing them.
  */
 export class KeyNames {
   readonly #tag: string;
-  #root: Named;
+  #root: NameNode;
   #size = 0;
 
   constructor(tag: string) {
@@ -194,14 +200,14 @@ export class KeyNames {
     this.#root = { name: tag, parts: null };
   }
 
-  /** Returns the name of a key. `part` and `more`: what follows its kind, such as the ids of a user and a client. */
+  /** Returns the name of a key. `part` and `more` follow its kind, for example the ids of a user and a client. */
   of(kind: KeyKind, part?: string, more?: string): string {
     let named = this.#next(this.#root, kind);
     if (part !== undefined) named = this.#next(named, part);
     return (more === undefined ? named : this.#next(named, more)).name;
   }
 
-  #next(from: Named, part: string): Named {
+  #next(from: NameNode, part: string): NameNode {
     const known = from.parts?.get(part);
     if (known) return known;
     if (this.#size++ >= KEPT_NAMES) {
@@ -215,14 +221,14 @@ export class KeyNames {
 }
 
 /**
- * Computes the hash of texts that is part of a key: the first 22 characters (132 bits) of their SHA-256 in base64url.
- * Each text is preceded by its length, so that different lists of texts are never the same bytes.
+ * Computes the hash of several texts for the name of a key: the first 22 characters (132 bits) of their SHA-256 in
+ * base64url. Each text is preceded by its length, so that different lists of texts never give the same bytes.
  */
 export function hashOf(sha256: (text: string) => string, ...texts: readonly string[]): string {
   return sha256(texts.map((text) => `${text.length}:${text}`).join('')).slice(0, 22);
 }
 
-/** Returns the partition that a hash belongs to. It stays the same as long as `partitions` does. */
+/** Returns the partition that a hash belongs to. It depends only on the hash and on `partitions`. */
 export function partitionOf(scopeHash: string, partitions: number): number {
   return calculateSlot(scopeHash) % partitions;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads how many commands are left in the Redis keys of the system that ran before callboard, and says whether they
- * prevent a strict start. Changes nothing.
+ * Reads how many commands are left in the Redis keys of the system that ran before callboard, and whether they prevent
+ * a strict start.
  */
 import type { DeliverySummary } from '../../core/commands/delivery-inspector.ts';
 import type { ReadCommand, Reply } from './replies.ts';
@@ -11,11 +11,11 @@ type LegacyDepths = Pick<DeliverySummary, 'legacyCommandStreamDepth' | 'pendingC
 export type LegacyKeys = {
   /** The key of a stream of commands. */
   readonly commandStream: string | null;
-  /** The key of the commands that were taken and have not ended: a list, set, sorted set, hash or stream. */
+  /** The key of the commands that were taken but have not ended: a list, set, sorted set, hash or stream. */
   readonly pending: string | null;
 };
 
-type Read = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
+type ReadFunction = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
 
 const LENGTHS: Readonly<Record<string, string>> = {
   list: 'LLEN',
@@ -26,11 +26,14 @@ const LENGTHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Counts what is left in the legacy keys: the entries of the stream, and the pending commands. A command is pending if
- * a consumer group took it from the stream and did not acknowledge it, or if it is in the key `pending`. A count is
- * null if its keys are not configured. A key that does not exist counts as empty.
+ * Counts the commands in the legacy keys: the entries of the stream, and the pending commands. A command is pending if
+ * a consumer group took it from the stream without acknowledging it, or if it is in the key `pending`. A count is null
+ * if its keys are not configured. A missing key counts as empty.
  */
-export async function readLegacyDepths(read: Read, { commandStream, pending }: LegacyKeys): Promise<LegacyDepths> {
+export async function readLegacyDepths(
+  read: ReadFunction,
+  { commandStream, pending }: LegacyKeys,
+): Promise<LegacyDepths> {
   const taken = commandStream === null ? null : await takenOf(read, commandStream);
   const kept = pending === null ? null : await lengthOf(read, pending);
   return {
@@ -47,7 +50,7 @@ export function legacyFault({ legacyCommandStreamDepth, pendingCommandDepth }: L
   return `STRICT_MIGRATION: the legacy command stream holds ${stream} entries and ${pending} commands are pending: let them end, or remove them`;
 }
 
-async function takenOf(read: Read, stream: string): Promise<number> {
+async function takenOf(read: ReadFunction, stream: string): Promise<number> {
   if ((await typeOf(read, stream)) !== 'stream') return 0;
   const [groups] = await read([['XINFO', 'GROUPS', stream]]);
   let sum = 0;
@@ -59,7 +62,7 @@ async function takenOf(read: Read, stream: string): Promise<number> {
   return sum;
 }
 
-async function lengthOf(read: Read, key: string): Promise<number> {
+async function lengthOf(read: ReadFunction, key: string): Promise<number> {
   const type = await typeOf(read, key);
   const command = LENGTHS[type];
   // A key of another type, such as a string, counts as one command.
@@ -68,7 +71,7 @@ async function lengthOf(read: Read, key: string): Promise<number> {
   return Number(length);
 }
 
-async function typeOf(read: Read, key: string): Promise<string> {
+async function typeOf(read: ReadFunction, key: string): Promise<string> {
   const [type] = await read([['TYPE', key]]);
   return String(type);
 }

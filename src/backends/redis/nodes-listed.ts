@@ -1,19 +1,19 @@
-/** Reads which nodes exist, and which of them have stopped renewing their lease. Changes nothing. */
+/** Reads which nodes exist, and which of them have stopped renewing their lease. */
 import { NODE_SILENT_MS } from '../../core/limits.ts';
 import type { RedisDeps } from './deps.ts';
 import { listOf, numbersOf } from './replies.ts';
 import { partitionsOf } from './store-partitions.ts';
 
-/** The value that `nodes-reap` stores as the end of the lease of a node that releases its id. */
+/** Stored by `nodes-reap` as the end of the lease of a node that releases its id. */
 const LEAVING = 1;
 
-/** The nodes of one partition as they were read. */
+/** The nodes of one partition, read at one time. */
 type NodesSeen = {
-  /** The time of the store when it was read, epoch milliseconds. */
+  /** The time of the store at this read, in epoch milliseconds. */
   readonly now: number;
-  /** When the lease of each attached node ends. */
+  /** When the lease of each attached node ends, in epoch milliseconds. */
   readonly leases: ReadonlyMap<string, number>;
-  /** Nodes that died and are still listed. */
+  /** The nodes that died and are still listed. */
   readonly gone: readonly string[];
 };
 
@@ -29,15 +29,15 @@ export async function lookAtNodes(
   return { now, leases: numbersOf(leases), gone: listOf(gone).map(String) };
 }
 
-/** Implements NodeStore.silent. Reads every partition, because a node may reach only some of them. */
+/** Implements NodeStore.silent. Reads all partitions, because a node may reach only some of them. */
 export async function silentNodes(deps: Pick<RedisDeps, 'store' | 'clock' | 'leaseMs'>): Promise<readonly string[]> {
   const seen = await Promise.all(partitionsOf(deps.store).map((partition) => lookAtNodes(deps, partition)));
   return [...new Set(seen.flatMap((one) => silentIn(one, deps.leaseMs)))].sort();
 }
 
 /**
- * Returns the nodes whose last beat is too long ago, and the nodes that died. The time of a node's last beat is the end
- * of its lease minus the length of a lease.
+ * Returns the nodes whose last heartbeat is too long ago, and the nodes that died. A node's last heartbeat was at the
+ * end of its lease minus the length of a lease.
  */
 function silentIn({ now, leases, gone }: NodesSeen, leaseMs: number): readonly string[] {
   const since = now - Math.min(NODE_SILENT_MS, leaseMs);

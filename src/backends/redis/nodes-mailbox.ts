@@ -1,14 +1,14 @@
-/** Reads the mailbox of a node (a Redis stream), in order and without loss while the node lives. Interprets no row. */
+/** Reads the mailbox of a node (a Redis stream) in order, and without loss while the node lives. */
 import type { Clock } from '../../core/ports.ts';
 import type { Client } from './client.ts';
 import { rawRows, type RawRow } from './nodes-rows.ts';
 import type { RedisDeps } from './deps.ts';
 
-/** The most entries that one read returns. Each has the rows of one call. */
+/** The most entries that one read returns. An entry contains the rows of one call. */
 const ENTRIES = 32;
 const BLOCK_MS = 1_000;
 /**
- * The longest time that a read may take, milliseconds. After that its connection is replaced, even if it looks healthy.
+ * The longest duration of a read, in milliseconds. After that, its connection is replaced, even if it looks healthy.
  */
 const TURN_MS = BLOCK_MS + 1_500;
 const CONNECT_MS = 3_000;
@@ -19,8 +19,8 @@ type MailboxOptions = {
   /** The key of the mailbox, which is a stream. */
   readonly key: string;
   /**
-   * Called with one row at a time, in the order in which the rows were posted. If it rejects, it is called with the
-   * same row again. A row for which it resolved is not delivered again.
+   * Called with one row at a time, in the order in which the rows were posted. If it rejects, it is called again with
+   * the same row. After it has resolved, the row is not delivered again.
    */
   readonly take: (row: RawRow) => Promise<void>;
 };
@@ -31,15 +31,15 @@ type Reading = {
   /** The id of the last entry whose rows were all taken. */
   cursor: string;
   trimmed: string;
-  /** The entry that was taken in part, and how many of its rows were taken. */
+  /** The entry of the last taken row, and how many of its rows were taken. */
   begun: { readonly id: string; readonly taken: number };
   wake: () => void;
 };
 
 /**
- * Reads a mailbox from its beginning until the returned function is called. It has its own connection, makes one
- * blocking read at a time, and trims the rows that were taken. After any failure it continues after the last taken row,
- * over a new connection.
+ * Reads a mailbox from its beginning until the returned function is called. It uses its own connection, sends one
+ * blocking read at a time, and trims taken rows. After a failure it continues after the last taken row, over a new
+ * connection.
  */
 export function readMailbox(options: MailboxOptions): () => void {
   const begun = { id: '', taken: 0 };
@@ -95,7 +95,7 @@ async function readOver({ deps, key, take }: MailboxOptions, reading: Reading, t
   }
 }
 
-/** Makes one round trip: trims the rows that were taken, and reads the next ones. */
+/** Makes one round trip: trims the taken rows, and reads the next rows. */
 async function turn(client: Client, key: string, reading: Reading): Promise<readonly RawRow[]> {
   const { cursor, trimmed } = reading;
   const pipeline = client.pipeline();
@@ -114,7 +114,7 @@ function after(id: string): string {
   return `${ms}-${BigInt(seq ?? 0) + 1n}`;
 }
 
-/** Waits this long, or until `wake` of the waiter is called. */
+/** Waits for `ms` milliseconds, or until `waiter.wake` is called. */
 export function pause(system: Clock, waiter: { wake: () => void }, ms: number): Promise<void> {
   return new Promise((done) => {
     const cancel = system.after(ms, done);

@@ -2,7 +2,7 @@
 import type { DispatcherNode, MailboxRow, NodeReport, NodeRow } from '../../core/commands/node-store.ts';
 import type { ClientKey, CommandKey } from '../../core/ids.ts';
 import type { JsonText } from '../../core/json.ts';
-import { heldCommand, decodeCommand, decodeEnded, type Held } from './commands/record.ts';
+import { heldCommand, decodeCommand, decodeEnded, type LiveCommand } from './commands/record.ts';
 import { listOf, type Reply } from './replies.ts';
 
 /**
@@ -35,7 +35,7 @@ export function encodeRow(row: Exclude<NodeRow, { kind: 'pulse' }>): readonly (s
 }
 
 type DecodedRow = Exclude<MailboxRow, { kind: 'pulse' }>;
-type RowContents = { readonly result: JsonText | null; readonly offered: Held | null };
+type RowContents = { readonly result: JsonText | null; readonly offered: LiveCommand | null };
 
 /**
  * Decodes a row into several rows if it names several commands, and into none if only a newer version of callboard
@@ -87,7 +87,7 @@ function decodeRow(fields: ReadonlyMap<string, string>, { result, offered }: Row
  */
 function namedIn(
   fields: ReadonlyMap<string, string>,
-  offered: Held | null,
+  offered: LiveCommand | null,
 ): { readonly client: ClientKey; readonly key: CommandKey } {
   const text = (name: 'userId' | 'clientId' | 'commandId'): string =>
     offered ? offered.command[name] : (fields.get(name) ?? '');
@@ -96,7 +96,7 @@ function namedIn(
 }
 
 /** Decodes the command that a row contains; null for a row that only names a command, and for rows of another kind. */
-export function heldOf(fields: ReadonlyMap<string, string>): Held | null {
+export function heldOf(fields: ReadonlyMap<string, string>): LiveCommand | null {
   const [state, request] = [fields.get('state'), fields.get('request')];
   if (state === undefined || request === undefined) return null;
   return heldCommand({ state, request, waits: fields.get('waits') ?? '', params: fields.get('params') ?? null });

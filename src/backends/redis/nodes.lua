@@ -1,19 +1,19 @@
--- Nodes of the deployment: their leases, their mailboxes, and what is left of nodes that are gone. The ZSET `nodes` has
--- each node that is attached, or that was attached and is not cleaned up yet. The score of a node is the end of its
--- lease. The HASH `node` of a node lasts longer, so that no epoch is given twice and a fenced node is recognized.
+-- The nodes of the deployment: their leases, their mailboxes, and the cleanup after nodes that are gone. The ZSET
+-- `nodes` contains each node that is attached, or was attached and is not cleaned up yet, scored by the end of its
+-- lease. The HASH `node` of a node exists longer, so that no epoch is used twice and a fenced node is recognised.
 
 -- library: lib-nodes-reap
--- Cleans up after nodes that are gone, and removes expired state with each heartbeat of a node that lives.
+-- Cleans up after nodes that are gone, and removes expired data with each heartbeat of a living node.
 -- needs: lib-connections-ends, lib-history, lib-spans
 
--- How long the epoch of a node that is gone is kept, ms. A process that resumes under that node id within this time is
--- recognized as fenced.
+-- How long the epoch of a node that is gone is kept, in ms. Within this time, a process that resumes under the node id
+-- is recognised as fenced.
 lib.nodes_kept = 7 * 24 * 3600 * 1000
 
--- How long a node that died stays listed after it was cleaned up, ms (limits.ts: NODE_GONE_MS).
+-- How long a dead node stays listed after its cleanup, in ms (limits.ts: NODE_GONE_MS).
 lib.nodes_gone = 30000
 
--- Removes from the list at most 16 nodes that died longer than `nodes_gone` ago, with their reports.
+-- Removes from the list at most 16 nodes that died more than `nodes_gone` ago, with their reports.
 lib.nodes_sweep_gone = function()
   local due = call('ZRANGEBYSCORE', key('nodesgone'), '-inf', text(now), 'LIMIT', 0, 16)
   for _, node in ipairs(due) do
@@ -22,7 +22,7 @@ lib.nodes_sweep_gone = function()
   end
 end
 
--- Removes a bounded part of the expired connections, ended commands and history. Called with each beat of a node.
+-- Removes a limited number of expired connections, ended commands and streams. Called with each heartbeat of a node.
 lib.nodes_sweep = function(retentionMs)
   lib.nodes_sweep_gone()
   lib.connections_sweep(32)
@@ -31,10 +31,10 @@ lib.nodes_sweep = function(retentionMs)
   lib.history_sweep(retentionMs, 32)
 end
 
--- The number of bytes of returned rows after which the act stops.
+-- The act stops after it has returned this many bytes of rows.
 lib.nodes_answer_most = 262144
 
--- Marks the link of a client as lost, because its node is gone, and adds the client's row to `out`. Does nothing if the
+-- Marks the link of a client as lost because its node is gone, and adds the client's row to `out`. Has no effect if the
 -- link was marked before.
 lib.nodes_lose_link = function(ch, epoch, out)
   if not lib.connections_lose(ch, epoch, 'node_lost') then return end
@@ -44,7 +44,8 @@ lib.nodes_lose_link = function(ch, epoch, out)
   out.rows[#out.rows + 1] = row
 end
 
--- Returns the request of a live command of a client, which names the client; nil if the client has no command.
+-- Returns the request of one live command of a client; the request names the client. Returns nil if the client has
+-- none.
 lib.nodes_request = function(client)
   for _, field in ipairs(call('HKEYS', client)) do
     if string.byte(field) == 97 then return call('HGET', client, field) end
@@ -52,7 +53,7 @@ lib.nodes_request = function(client)
 end
 
 -- Unbinds a client from a node that is gone, if no command waits for the client. Otherwise adds the client's link to
--- `out`, and leaves the client bound until the caller has parked these commands.
+-- `out`, and leaves the client bound until the caller has parked its commands.
 lib.nodes_unbind_client = function(node, ch, out)
   local client = key('client', ch)
   local row = call('HMGET', client, 'b', 'n')
@@ -69,8 +70,8 @@ lib.nodes_unbind_client = function(node, ch, out)
   call('SREM', key('bound', node), ch)
 end
 
--- Unbinds at most `limit` clients from a node. Adds the rows of the links that are lost by this to `out`. Returns how
--- many clients it found.
+-- Unbinds at most `limit` clients from a node. Adds the rows of links that are found lost to `out`. Returns how many
+-- clients were bound.
 lib.nodes_unbind = function(node, limit, out)
   local bound = call('SRANDMEMBER', key('bound', node), limit)
   for _, ch in ipairs(bound) do
@@ -195,7 +196,7 @@ acts['nodes-reap'] = function(a)
   local out = { rows = {}, waiting = {}, size = 0 }
   if lib.nodes_unbind(node, 64, out) > 0 then return { 1, out.rows, out.waiting } end
   call('ZREM', key('nodes'), node)
-  -- Another node may finish the cleanup that a leaving node began.
+  -- The cleanup of a leaving node may have been begun by that node and finished by another one.
   if boot or tonumber(lease) == 1 then call('HDEL', name, 'report', 'updatedAt')
   else call('ZADD', key('nodesgone'), text(now + lib.nodes_gone), node) end
   return { 0, {}, {} }

@@ -1,4 +1,4 @@
-/** Core's NodeStore over Redis: node ids and their leases, mailboxes, and the search for commands that are due. */
+/** Core's NodeStore over Redis: node ids and their leases, mailboxes, and the search for due commands. */
 import { randomUUID } from 'node:crypto';
 import type {
   DispatcherNode,
@@ -26,13 +26,13 @@ import type { Verdict } from './program-calls.ts';
 import type { RecordedEnd } from './waiters-local.ts';
 
 type RedisNodes = NodeStore & {
-  /** Releases every id that is still held. */
+  /** Releases all node ids that this process still holds. */
   close(): Promise<void>;
 };
 
 /**
- * Creates core's NodeStore over Redis. All calls of the backend are made as the first node that it attaches, so the
- * epoch of that node fences them.
+ * Creates core's NodeStore over Redis. All calls of the backend are made in the name of the first node that it
+ * attaches, so the epoch of that node fences them.
  */
 export function createRedisNodes(deps: RedisDeps): RedisNodes {
   const { store } = deps;
@@ -102,7 +102,8 @@ async function due(store: Store, limit: number): Promise<readonly CommandKey[]> 
 }
 
 /**
- * Lists the due commands of a partition. Repeats the bounded search until it found enough or looked into all scopes.
+ * Lists the due commands of a partition. Repeats the limited search until it has found enough or has searched all
+ * scopes.
  */
 async function dueIn(store: Store, partition: number, limit: number): Promise<readonly Reply[]> {
   for (;;) {
@@ -125,38 +126,38 @@ function reportOf(store: Store, nodeId: string): readonly [string, ...string[]] 
   return ['HMGET', store.key(HOME, 'node', nodeId), 'report', 'updatedAt'];
 }
 
-// A node that this process holds: attaches it, keeps its lease, reads its mailboxes, and attaches it again after a
+// A node that this process holds: attaches it, renews its lease, reads its mailboxes, and attaches it again after a
 // loss.
 
-/** The partition that has the reports of the nodes. Every partition has their leases and mailboxes. */
+/** The partition that stores the reports of the nodes. Their leases and mailboxes are in every partition. */
 const HOME = 0;
 const RETRY_MS = 1_000;
-/** The most unfinished pulses that are remembered. */
+/** The most unfinished pulses that are tracked. */
 const PULSES = 64;
 
 type MemberOptions = {
   readonly deps: RedisDeps;
   readonly nodeId: string;
   readonly listener: NodeListener;
-  /** Whether the calls of this backend are made as this node, so that its epoch fences them. */
+  /** Whether calls of this backend are made in the name of this node, so that its epoch fences them. */
   readonly speaks: boolean;
 };
 
-type Lost = 'fenced' | 'store_lost';
+type LossCause = 'fenced' | 'store_lost';
 
-/** A node that this process holds. In every partition it has an epoch, a lease and a mailbox. */
+/** A node that this process holds. It has an epoch, a lease and a mailbox in every partition. */
 class Member {
   readonly #options: MemberOptions;
   readonly #boot = randomUUID();
   readonly #partitions: readonly number[];
-  /** The node's epochs, by partition; empty until the node is attached. */
+  /** The epochs of the node, by partition; empty before it is attached. */
   #epochs: readonly number[] = [];
   #state: 'taking' | 'up' | 'left' = 'taking';
-  #lost: Lost | null = null;
-  /** Whether the lease ended, or may have ended, and was renewed afterwards. */
+  #lost: LossCause | null = null;
+  /** Whether the lease ended (or may have ended) and was renewed afterwards. */
   #lapsed = false;
   #stopReading: (() => void)[] = [];
-  /** How many rows of each unfinished pulse were delivered, by its token. */
+  /** The number of delivered rows of each unfinished pulse, by its token. */
   readonly #pulses = new BoundedMap<string, number>({ most: PULSES });
   readonly #reaper: Reaper;
   /** Ends the pause before the next attempt to attach. */
@@ -179,8 +180,8 @@ class Member {
   }
 
   /**
-   * Registers this process under the id. If another process holds it, which may have been killed just before, waits
-   * until that one's lease ends. Throws if it still holds the id then.
+   * Registers this process under the node id. If another process holds the id, waits until the lease of that process
+   * ends, because it may just have been killed. Throws if it still holds the id after that.
    */
   async attach(): Promise<void> {
     const { deps, nodeId } = this.#options;
@@ -209,11 +210,11 @@ class Member {
         if (found === null) return this.verdict('FENCED');
         const [lapsed, ...gone] = listOf(found).map(String);
         if (lapsed === '1') this.#lapsed = true;
-        // The next beat does not wait for the cleanup after other nodes.
+        // Not awaited, because the next heartbeat must not wait for the cleanup after other nodes.
         this.#reaper.begin(partition, gone);
       }),
     ).catch((error: unknown) => {
-      // The answer to this beat was lost. The beat may have renewed a lease that had ended.
+      // The answer to this heartbeat was lost. The heartbeat may have renewed a lease that had ended.
       this.#lapsed = true;
       throw error;
     });
@@ -222,7 +223,7 @@ class Member {
     listener.revived();
   }
 
-  /** Releases the id. Resolves once everything that the node held is cleaned up. Never rejects. */
+  /** Releases the node id. Resolves once everything that the node held is cleaned up. Never rejects. */
   async leave(): Promise<void> {
     if (this.#state === 'left') return;
     this.#state = 'left';
@@ -239,7 +240,7 @@ class Member {
     }
   }
 
-  /** Handles the store's refusal of a call of this node: the node attaches again. */
+  /** Called when the store has refused a call of this node. Attaches the node again. */
   verdict(verdict: Verdict): void {
     if (this.#state === 'left') return;
     if (verdict === 'LOST') this.#lost = 'store_lost';
@@ -248,8 +249,8 @@ class Member {
   }
 
   /**
-   * Attaches the node again, and calls `lost` of the listener. If the id cannot be registered yet, `lost` is called all
-   * the same, and the attempt is repeated.
+   * Attaches the node again, and calls `lost` of the listener. If the node cannot be attached yet, calls `lost` all the
+   * same, and repeats the attempt.
    */
   async #comeBack(): Promise<void> {
     const { deps, listener } = this.#options;
@@ -279,7 +280,7 @@ class Member {
       this.#epochs = taken;
       this.#identify(taken);
     } catch (error) {
-      // The node may be attached in some partitions, but reads no mailbox there. So it is released.
+      // The node may be attached in some partitions without reading its mailboxes there, so it is released everywhere.
       const freed = this.#partitions.map((partition) => this.#reaper.clear(partition, this.nodeId, this.#boot));
       await Promise.allSettled(freed);
       throw error;
@@ -345,8 +346,8 @@ class Member {
   }
 
   /**
-   * Counts a row of a pulse. A pulse is one row that a node posts into its own mailbox in each partition. Once all
-   * these rows were delivered, the node knows that it reads all its mailboxes.
+   * Counts a row of a pulse. A node posts the rows of a pulse into its own mailboxes, one in each partition. Once all
+   * of them were delivered, the node knows that it reads all its mailboxes.
    */
   #countPulse(token: string): void {
     const arrived = (this.#pulses.get(token) ?? 0) + 1;
@@ -356,7 +357,7 @@ class Member {
     this.#hand({ kind: 'pulse' });
   }
 
-  /** Replies to each caller of this node whose wait the record satisfies. */
+  /** Replies to each caller of this node whose wait is satisfied by the record. */
   reply({ command, result }: RecordedEnd): void {
     if (this.#state !== 'up') return;
     const { deps, nodeId } = this.#options;

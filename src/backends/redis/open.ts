@@ -1,6 +1,4 @@
-/**
- * Opens the Redis backend: connection, checks, namespace, clock and rooms. Its tests and `callboard.ts` begin here.
- */
+/** Opens the Redis backend for `callboard.ts` and for tests: connection, checks, namespace, clock and stores. */
 import type { Backend } from '../../core/backend.ts';
 import { CallboardError, fail } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
@@ -52,66 +50,66 @@ import { createRedisWaiters } from './waiters.ts';
 /** The time, in milliseconds, within which the store must answer to count as ready. */
 const READY_MS = 1_000;
 
-/** A script that reads the time that acts use, from the Redis that has the key. */
+/** A script that returns the time that acts use, read from the Redis that holds the key. */
 const READ_TIME = `#!lua flags=no-writes
 local time = redis.call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 return string.format('%.0f', math.max(ms, tonumber(redis.call('HGET', KEYS[1], 'floor') or 0)))`;
 
-/** A script that does nothing. It is declared as one that may write, so a Redis without memory refuses it. */
+/** A script that does nothing. Without flags Redis assumes that it writes, and refuses it if no memory is left. */
 const MAY_GROW = '#!lua\nreturn 1';
 
 export type RedisBackendOptions = {
   /** The address of Redis, in a form that `readTarget` accepts. */
   readonly url: string;
-  /** The certificates for TLS; absent: those that Node trusts. */
+  /** The certificates for TLS. By default, the authorities that Node trusts. */
   readonly certificates?: RedisCertificates | undefined;
   readonly namespace: string;
-  /** The number of partitions. It is fixed for a namespace. */
+  /** The number of partitions, which never changes for a namespace. */
   readonly partitions: number;
-  /** The durability that Redis must guarantee. Null accepts any that is better than `memory`. */
+  /** The durability that Redis must guarantee. Null: any durability better than `memory`. */
   readonly durability: Durability | null;
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly idempotencyWindowMs?: number | undefined;
   readonly scopeOf: (userId: string) => string;
   readonly sha256: (text: string) => string;
-  /** A directory for large payloads that every node mounts; null if there is none. */
+  /** A directory for large payloads that all nodes mount; null if there is none. */
   readonly spillDir: string | null;
-  /** The counters of what each user holds in this process. */
+  /** The amounts of shares that each user holds in this process. */
   readonly shares: Shares;
   readonly legacy: LegacyKeys;
-  /** Whether to refuse the start if anything is left in the legacy keys. */
+  /** Whether the start is refused if any commands are left in the legacy keys. */
   readonly strictMigration: boolean;
-  /** Timers of this machine. */
+  /** The timers of this machine. */
   readonly system: Clock;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
 };
 
-/** An open Redis, with what all stores over it have in common. */
+/** An open connection to Redis, with the objects that all stores over it share. */
 export type OpenRedis = Pick<Backend, 'ready' | 'close'> & {
   readonly store: Store;
-  /** The clock of the deployment: for all times that are compared with times from the store. */
+  /** The clock of the deployment, for all times that are compared with times from the store. */
   readonly clock: Clock;
-  /** The key that signs cursors. It is the same on every node. */
+  /** The key that signs cursors, the same on every node. */
   readonly cursorKey: string;
-  /** Keeps large payloads in Redis itself, for deployments without a shared directory. */
+  /** Stores large payloads in Redis itself, for deployments without a shared directory. */
   readonly spill: SpillStore;
-  /** Adds what is left in the legacy keys to the summaries. */
+  /** Adds the numbers of commands in the legacy keys to the summaries of an inspector. */
   withLegacyDepths(inspector: Backend['inspector']): Backend['inspector'];
-  /** Creates one more client of this Redis, which is not connected yet. `findNode`: see `connectTo`. */
+  /** Creates another client of this Redis, which is not connected yet. `findNode`: see `connectTo`. */
   connect(purpose: Purpose, findNode?: FindNode): Client;
   /**
-   * Uses the login of this address for each connection that is made from now on. Returns false, and changes nothing, if
-   * the address differs in anything else.
+   * Uses the login of this address for all later connections. Returns false, and changes nothing, if the address
+   * differs in anything else.
    */
   replaceLogin(url: string): boolean;
 };
 
 export type RedisBackend = Omit<OpenRedis, 'ready' | 'close'> & { readonly backend: Backend };
 
-/** Opens a Redis, as `openRedisBackend` does, and its stores. Closing the backend closes everything. */
+/** Opens Redis and its stores for deployments in which Redis decides acts. Closing the backend closes everything. */
 export async function openRedisBackend(options: RedisBackendOptions): Promise<RedisBackend> {
   const { ready, close, rooms, ...redis } = await openWith({ options, store: 'redis', open: openRooms });
   const backend = { ...rooms, ready, close };
@@ -123,16 +121,16 @@ export async function openRedisBackend(options: RedisBackendOptions): Promise<Re
 }
 
 /**
- * Opens a Redis for stores of relays that own partitions. Throws `store_unavailable` if it cannot be reached. Throws
- * `invalid_argument` with every fault if Redis or the namespace does not fit these options. After an error nothing
- * stays open. Its `close` closes everything but the clients of `connect`.
+ * Opens Redis for relays that own partitions. Throws `store_unavailable` if Redis cannot be reached. Throws
+ * `invalid_argument`, with all faults, if Redis or the namespace does not fit the options. After an error, everything
+ * is closed again. `close` closes everything except the clients that `connect` created.
  */
 export async function openRedis(options: RedisBackendOptions): Promise<OpenRedis> {
   const { rooms: _, ...redis } = await openWith({ options, store: 'owned', open: () => ({}) });
   return redis;
 }
 
-/** Opens the stores that are closed, and asked whether they are ready, with Redis. */
+/** Opens the stores whose `ready` and `close` are called with those of Redis. */
 type OpenRooms = (options: RoomsOptions, store: Store, clock: Clock) => Partial<Backend>;
 type RoomsOptions = RedisBackendOptions & { readonly target: ConnectTarget };
 
@@ -143,7 +141,7 @@ async function openWith({ options, store, open }: Opening): Promise<OpenRedis & 
   const address = readTarget(options.url);
   const target = { ...address, certificates: options.certificates };
   const start: { over: boolean; fault: Error | null } = { over: false, fault: null };
-  // A failure before the store is open is reported once, by the error that is thrown.
+  // Until the store is open, failures are not logged, because the thrown error reports them.
   const warn: Log['warn'] = (...entry) => start.over && log.warn(...entry);
   const client = connectTo(target, 'commands', { ...silentLog, info: (...entry) => log.info(...entry), warn });
   noteFaults(client, start);
@@ -200,7 +198,7 @@ async function openOver(
       summary: async () => ({ ...(await inspector.summary()), ...(await depths()) }),
     }),
     async ready() {
-      // The rights are checked first, because the checks below may fail for lack of a right without saying which.
+      // The rights are checked first, because the checks below may fail for lack of a right without naming it.
       try {
         await within(system, READY_MS, [rights.check()]);
         await within(system, READY_MS, [answers(store), hasRoom(client, store), rooms.ready?.()]);
@@ -220,7 +218,7 @@ async function openOver(
 
 const openRooms: OpenRooms = (options, store, clock) => {
   const { log, target } = options;
-  // A mailbox has a new connection for each attempt; its reader logs failures.
+  // A mailbox opens a new connection for each attempt, so its reader logs the failures once.
   const connect = (purpose: 'mailbox' | 'bus'): Client =>
     connectTo(target, purpose, purpose === 'mailbox' ? silentLog : log);
   return createRedisRooms({
@@ -238,7 +236,7 @@ async function answers(store: Store): Promise<void> {
   await store.readAll((partition) => [['EXISTS', store.key(partition, 'meta')]]);
 }
 
-/** Fails if a master has no memory left; `within` then throws `store_full`. */
+/** Fails if some master has no memory left. `within` then throws `store_full`. */
 async function hasRoom(client: Client, store: Store): Promise<void> {
   const partitions = Array.from({ length: store.partitions }, (_, partition) => store.key(partition, 'meta'));
   await Promise.all(partitions.map((key) => client.eval(MAY_GROW, 1, key)));
@@ -258,8 +256,8 @@ function isComplete(rooms: Partial<Backend>): rooms is Backend {
 }
 
 /**
- * Creates the Redis store of each room of core (history, commands, …), all over the same store and settings. The bus
- * and the mailboxes open connections of their own.
+ * Creates the Redis store of each room of core (history, commands, …), over one common store and settings. The bus and
+ * the mailboxes open their own connections.
  */
 export function createRedisRooms(deps: RedisDeps): Partial<Backend> {
   const { held, waits, transactions } = commandDeps(deps);
@@ -296,13 +294,13 @@ export function createRedisRooms(deps: RedisDeps): Partial<Backend> {
   };
 }
 
-/** This store keeps no revocations. */
+/** The answers of this store for revocations, which it does not support. */
 const NO_REVOCATIONS: RevocationStore = {
   add: () => fail('not_supported', 'This store keeps no revocations: use STORE=owned, or replace SECRET.'),
   after: () => [],
 };
 
-/** This store keeps no devices. */
+/** The answers of this store for devices, which it does not support. */
 const noDevices = (): never => fail('not_supported', 'This store keeps no devices: use STORE=owned.');
 const NO_DEVICES: DeviceStore = {
   ...{ begin: noDevices, find: noDevices, decide: noDevices, ofKey: noDevices, use: noDevices },

@@ -1,4 +1,4 @@
-/** Sends acts to Redis, those of a turn together as calls of a program, and gives each act its answer. */
+/** Sends acts to Redis: collects those of a tick into calls of a program, and hands each act its answer. */
 import { Command } from 'ioredis';
 import { CallboardError } from '../../core/errors.ts';
 import { unavailable, type Client } from './client.ts';
@@ -7,26 +7,27 @@ import type { Reply } from './replies.ts';
 import { isRefusal } from './rights.ts';
 
 /**
- * The most acts in one call, and the most characters of their arguments. Such a call takes about 2 ms, during which
- * Redis answers no other request.
+ * The most acts in one call, and the most characters of their arguments. Such a call takes about 2 ms, in which Redis
+ * answers no other request.
  */
 const MAX_ACTS = 32;
 const MAX_CHARS = 256 * 1024;
 /**
- * The most rows that the acts of one call read, by what their headers say (see LuaFile). A row takes up to 0.1 ms, so
- * such a call takes at most 10 ms. An act that states `all` never shares a call with another act that reads rows.
+ * The most rows that the acts of one call read, according to their headers (see LuaFile). Reading a row takes up to 0.1
+ * ms, so such a call takes at most about 10 ms. An act with the header `all` never shares a call with another act that
+ * reads rows.
  */
 export const MAX_ROWS = 64;
 
-type Asked = {
+type PendingAct = {
   readonly name: string;
   readonly args: readonly string[];
   readonly resolve: (reply: Reply) => void;
   readonly reject: (error: CallboardError) => void;
 };
 /**
- * The calling node, the number of the last call that it sent, and that of the last call that Redis confirmed. If Redis
- * lost a write, the number that it has is lower than `confirmed`.
+ * The calling node, the number of its last call that was sent, and the number of its last call that Redis confirmed. If
+ * Redis stores a number below `confirmed`, it has lost a write.
  */
 type Caller = { readonly identity: Identity; sent: number; confirmed: number };
 
@@ -40,38 +41,38 @@ type CallOptions = {
   readonly failed?: ((error: unknown) => void) | undefined;
 };
 
-/** The calls that change something in a partition, as a node of the deployment. */
+/** The calls that write to a partition, as a node of the deployment. */
 export type ProgramCalls = {
   add(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   /**
-   * Runs the program of transactions in a partition as the calling node. `words`: its arguments. Throws
-   * `store_unavailable` as `act` does, and `store_full`.
+   * Runs the program of transactions in a partition, as the calling node. `words`: returns the arguments. Throws
+   * `store_unavailable` in the same cases as `act`, and `store_full`.
    */
   transact(
     partition: number,
     program: Program,
     words: (frame: StoreFrame) => readonly string[],
   ): Promise<readonly Reply[]>;
-  /** Returns the node as which calls to this partition are made; null: as none. */
+  /** Returns the node in whose name calls to this partition are made; null if there is none. */
   callerOf(partition: number): Identity | null;
-  /** Makes all later calls to this partition as this node, or as no node (null). */
+  /** Sets the node in whose name all later calls to this partition are made; null: no node. */
   identify(partition: number, identity: Identity | null): void;
   /**
-   * Says whether some node listened to hints of this partition's commands when the last act was answered. True before
-   * the first answer.
+   * Whether some node listened to hints of this partition's commands when Redis answered the last act. True before the
+   * first answer.
    */
   watched(partition: number): boolean;
-  /** Adds a listener, which is called whenever a call was refused because of its node. */
+  /** Adds a listener that is called whenever Redis refuses a call because of its node. */
   onVerdict(listener: (partition: number, verdict: Verdict) => void): void;
 };
 
 /**
- * Collects the acts of a tick. The acts of one partition and class are sent as one call of a program, or as several
- * calls if there are many.
+ * Creates the calls. The acts of one tick, partition and class are sent as one call of a program, or as several if
+ * there are many.
  */
 export function createProgramCalls(options: CallOptions): ProgramCalls {
   const { programs } = options;
-  const queues = new Map<string, { partition: number; asked: Asked[] }>();
+  const queues = new Map<string, { partition: number; asked: PendingAct[] }>();
   const callers = new Map<number, Caller>();
   const listeners: ((partition: number, verdict: Verdict) => void)[] = [];
   const unwatched = new Set<number>();
@@ -81,7 +82,7 @@ export function createProgramCalls(options: CallOptions): ProgramCalls {
     const all = [...queues.values()];
     queues.clear();
     for (const { partition, asked } of all)
-      for (const part of parts(asked, programs)) {
+      for (const part of callBatches(asked, programs)) {
         const program = programs.programFor(part.map(({ name }) => name));
         const call = { partition, program, asked: part, caller: callers.get(partition), unwatched };
         void run(options, call).then((verdict) => {
@@ -118,7 +119,7 @@ export function createProgramCalls(options: CallOptions): ProgramCalls {
         }
         if (verdict === 'WATCHED') unwatched.delete(partition);
         else if (verdict === 'OK') unwatched.add(partition);
-        // With `CLOCK`, Redis refused the relay's time before it recorded the number of the call.
+        // With `CLOCK`, Redis refused the relay's time before it stored the number of the call.
         if (caller && verdict !== 'CLOCK') caller.confirmed = Math.max(caller.confirmed, number);
         return reply;
       } catch (error) {
@@ -139,9 +140,9 @@ export function createProgramCalls(options: CallOptions): ProgramCalls {
 type Call = {
   readonly partition: number;
   readonly program: Program;
-  readonly asked: readonly Asked[];
+  readonly asked: readonly PendingAct[];
   readonly caller: Caller | undefined;
-  /** Partitions in which no node listens to hints of commands. */
+  /** The partitions in which no node listens to hints of commands. */
   readonly unwatched: Set<number>;
 };
 
@@ -169,7 +170,7 @@ async function run(options: CallOptions, call: Call): Promise<Verdict | null> {
   return null;
 }
 
-export function answer({ name, resolve, reject }: Asked, reply: Reply, failed: CallOptions['failed']): void {
+export function answer({ name, resolve, reject }: PendingAct, reply: Reply, failed: CallOptions['failed']): void {
   const [ok, value] = Array.isArray(reply) ? (reply as readonly Reply[]) : [0, 'no answer'];
   if (ok === 1) return resolve(value ?? null);
   const error = new Error(`${name}: ${String(value)}`);
@@ -197,15 +198,16 @@ async function evalProgram(
   try {
     return (await client.sendCommand(new ProgramCall(sha, key, argv))) as readonly Reply[];
   } catch (error) {
-    // Redis does not persist its cache of scripts. If it does not have the program, the program is sent.
+    // Redis does not persist its script cache, so the program is sent if Redis does not have it.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return (await client.eval(source, 1, key, ...argv)) as readonly Reply[];
   }
 }
 
 /**
- * A call of a program, with some 200 arguments. ioredis copies the arguments of a command several times, and counts the
- * bytes of each; this command is given the key alone, by which a cluster finds the node, and writes the others itself.
+ * A call of a program, with about 200 arguments. ioredis copies the arguments of a command several times and counts the
+ * bytes of each. To avoid this, ioredis gets only the key, by which a cluster finds the node, and this class writes the
+ * other arguments itself.
  */
 class ProgramCall extends Command {
   readonly #words: readonly string[];
@@ -217,14 +219,14 @@ class ProgramCall extends Command {
 
   override toWritable(): string | Buffer {
     const text = commandText(this.#words, (word) => word.length);
-    // Nearly all texts are ASCII, which has as many bytes as characters.
+    // Nearly all texts are ASCII, so the number of bytes equals the number of characters.
     return Buffer.byteLength(text) === text.length
       ? Buffer.from(text, 'latin1')
       : commandText(this.#words, (word) => Buffer.byteLength(word));
   }
 }
 
-/** Returns a command as Redis reads it. `lengthOf`: returns how many bytes a word has. */
+/** Returns a command in the protocol of Redis. `lengthOf` returns the number of bytes of a word. */
 function commandText(words: readonly string[], lengthOf: (word: string) => number): string {
   let text = `*${words.length}\r\n`;
   for (const word of words) text += `$${lengthOf(word)}\r\n${word}\r\n`;
@@ -232,12 +234,12 @@ function commandText(words: readonly string[], lengthOf: (word: string) => numbe
 }
 
 /**
- * Divides the acts that are sent together into calls, in their order: at most MAX_ACTS, MAX_CHARS of arguments and
- * MAX_ROWS in each. An act that exceeds a bound alone has a call of its own. `rowsOf`: for each act that reads rows, how
- * many of its arguments stand for one row, or `all` if their number is not known before.
+ * Divides acts into calls, in order, with at most MAX_ACTS acts, MAX_CHARS characters of arguments and MAX_ROWS rows in
+ * each. An act that exceeds a limit by itself gets a call of its own. `rowsOf`: for each act that reads rows, how many
+ * of its arguments stand for one row, or `all` if the number is not known in advance.
  */
-function* parts(asked: readonly Asked[], { rowsOf }: Programs): Generator<readonly Asked[]> {
-  let part: Asked[] = [];
+function* callBatches(asked: readonly PendingAct[], { rowsOf }: Programs): Generator<readonly PendingAct[]> {
+  let part: PendingAct[] = [];
   let [chars, rows] = [0, 0];
   for (const one of asked) {
     const length = one.args.reduce((sum, arg) => sum + arg.length, 0);
@@ -257,17 +259,19 @@ function* parts(asked: readonly Asked[], { rowsOf }: Programs): Generator<readon
 
 /** The calling node, with its epoch in this partition. */
 export type Identity = { readonly nodeId: string; readonly epoch: number };
-/** What a call of a transaction says of the calling node: as the frame of a call of acts (see program/prelude.lua). */
+/**
+ * The fields with which a transaction names the calling node. They are the same as in a call of acts (see
+ * program/prelude.lua).
+ */
 export type StoreFrame = {
   readonly node: string;
   readonly epoch: number;
   readonly number: number;
   readonly confirmed: number;
-  /** The time instead of that of Redis, or ''. */
+  /** The time to use instead of the time of Redis, or ''. */
   readonly time: string;
 };
 /**
- * Why a call was refused. `FENCED`: the node's epoch is no longer valid. `LOST`: the store lost a write that it had
- * confirmed.
+ * Why a call was refused. `FENCED`: the node's epoch is no longer valid. `LOST`: the store has lost a confirmed write.
  */
 export type Verdict = 'FENCED' | 'LOST';

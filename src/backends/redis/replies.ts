@@ -1,4 +1,4 @@
-/** Replies of Redis, whose form TypeScript does not know: reads them as lists, maps and JSON texts. */
+/** Reads replies of Redis, whose form TypeScript does not know, as lists, maps and JSON texts. */
 import { trustJson, type JsonText } from '../../core/json.ts';
 
 /** An answer of Redis: a text, a number, null, or a list of answers. */
@@ -6,8 +6,8 @@ export type Reply = string | number | null | readonly Reply[];
 export type ReadCommand = readonly [name: string, ...args: readonly (string | number)[]];
 
 /**
- * The fields of a hash: names and values in turn, as a script returns them, or an object, as the client returns
- * HGETALL.
+ * The fields of a hash: as alternating names and values if a script returned them, or as an object if the client did
+ * (HGETALL).
  */
 export type Fields = Reply | Readonly<Record<string, string>>;
 

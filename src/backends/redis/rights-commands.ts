@@ -1,4 +1,4 @@
-/** Lists the Redis commands that the relay uses, and gives the ACL rules that allow them. Sends nothing. */
+/** Lists the Redis commands that the relay uses, with the ACL rules that allow them. */
 import type { Client } from './client.ts';
 import type { LegacyKeys } from './legacy.ts';
 import type { RedisTarget } from './target.ts';
@@ -9,14 +9,14 @@ export type RightsOptions = {
   readonly namespace: string;
   readonly partitions: number;
   readonly legacy: LegacyKeys;
-  /** `owned`: partitions that relays own are in the same Redis. */
+  /** `owned`: relays own partitions, whose data is in the same Redis. */
   readonly store?: 'redis' | 'owned' | undefined;
 };
 
 /**
- * Every command that the relay sends to Redis or runs in a script, with arguments that Redis accepts for it: `KEY` and
- * `CHANNEL` are replaced by names of the namespace. `test/backends/redis-rights-list.test.ts` compares the list with
- * the sources and with what a Redis counted, so every new command must be added here.
+ * Every command that the relay sends to Redis or runs in a script, with arguments that Redis accepts. `KEY` and
+ * `CHANNEL` stand for names of the namespace. `test/backends/redis-rights-list.test.ts` compares this list with the
+ * sources and with the commands that a Redis has counted, so every new command must be added here.
  */
 export const COMMANDS = {
   DECRBY: 'KEY 1',
@@ -73,7 +73,7 @@ export const COMMANDS = {
   ZSCORE: 'KEY m',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The commands that owners send or run in a script besides these. */
+/** The additional commands that owners of partitions send or run in a script. */
 export const OWNED_COMMANDS = {
   MGET: 'KEY',
   PERSIST: 'KEY',
@@ -81,28 +81,28 @@ export const OWNED_COMMANDS = {
   WAIT: '0 1',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The commands that owners send to a cluster, or run there in a script, besides these. */
+/** The additional commands that owners of partitions use in a cluster. */
 export const OWNED_CLUSTER_COMMANDS = {
   SPUBLISH: 'CHANNEL v',
   SSUBSCRIBE: 'CHANNEL',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The commands that ioredis, or a connection for the bus, sends to a cluster. */
+/** The commands that ioredis and bus connections send to a cluster. */
 const OF_CLUSTER = ['CLUSTER SLOTS', 'CLUSTER INFO'];
 const OF_DATABASE = 'SELECT 0';
 /** The commands that read the lengths of legacy keys. */
 const OF_LEGACY_STREAM = ['TYPE KEY', 'XLEN KEY', 'XINFO GROUPS KEY', 'XPENDING KEY g'];
 const OF_LEGACY_PENDING = ['TYPE KEY', 'LLEN KEY', 'SCARD KEY', 'XLEN KEY'];
 
-/** Commands whose right is given for one subcommand. */
+/** Commands for which a right is granted for a single subcommand. */
 const WITH_SUBCOMMAND: ReadonlySet<string> = new Set(['CLUSTER', 'PUBSUB', 'XINFO']);
 
 type Names = { readonly key: string; readonly channel: string };
 
-/** One command to check, as the list of its words. */
+/** A command to check, as the list of its words. */
 export type Words = readonly string[];
 
-/** Lists every command that the relay sends to this target, with names of keys and channels filled in. */
+/** Lists every command that the relay sends to this target, with names of keys and channels inserted. */
 export function commandsFor({ target, legacy, store }: Omit<RightsOptions, 'client'>, names: Names): readonly Words[] {
   const isOwned = store === 'owned';
   const ofOwners = isOwned ? { ...OWNED_COMMANDS, ...(target.form === 'cluster' && OWNED_CLUSTER_COMMANDS) } : {};

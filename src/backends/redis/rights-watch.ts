@@ -1,19 +1,19 @@
-/** Checks the rights of the Redis user while the relay runs, because they can be taken away. */
+/** Checks the rights of the Redis user while the relay runs, because an operator can take them away. */
 import { CallboardError } from '../../core/errors.ts';
 import type { Clock, Log } from '../../core/ports.ts';
 import type { RightsOptions } from './rights-commands.ts';
 import { isRefusal, missingRights } from './rights.ts';
 
-/** The time in which refusals lead to at most one check, milliseconds. */
+/** After a refusal, further refusals within this time cause no other check, in milliseconds. */
 const CHECK_MS = 1_000;
 
 /** Watches the rights of the Redis user. */
 type RightsWatch = {
-  /** Throws `store_unavailable`: with `reason` if a right is missing now, without it if Redis cannot be asked. */
+  /** Throws `store_unavailable`: with `reason` if a right is missing now, without `reason` if Redis does not answer. */
   check(): Promise<void>;
   /**
-   * Checks the rights if this error of Redis is a refusal. Logs the missing rights when they have changed. Call it with
-   * every error of Redis.
+   * Checks the rights if this error is a refusal, and logs the missing rights if they have changed. Call it with every
+   * error of Redis.
    */
   noticed(error: unknown): void;
 };
@@ -41,7 +41,7 @@ export function watchRights(options: RightsOptions & { readonly system: Clock; r
       if (!(error instanceof Error) || !isRefusal(error.message)) return;
       if (system.monotonic() - checkedAt < CHECK_MS) return;
       checkedAt = system.monotonic();
-      // The check logs what is missing. If Redis cannot be asked, its connection logs that.
+      // `check` logs the missing rights. If Redis does not answer, the connection logs that.
       check().catch(() => {});
     },
   };

@@ -1,4 +1,4 @@
-/** Checks whether the Redis user may do all that the relay needs, and says which ACL rules are missing. */
+/** Checks whether the Redis user has all the rights that the relay needs, and names the missing ACL rules. */
 import type { Redis } from 'ioredis';
 import { silentLog } from '../../core/ports.ts';
 import { connectTo, unavailable } from './client.ts';
@@ -7,16 +7,15 @@ import type { LegacyKeys } from './legacy.ts';
 import { commandsFor, ruleOf, type RightsOptions, type Words } from './rights-commands.ts';
 import type { RedisTarget } from './target.ts';
 
-/** A kind of thing (keys, channels, commands) that one Redis denies its user, and the ACL rules that would allow it. */
+/** A kind of right (keys, channels, commands) that a Redis denies, with the ACL rules that would grant it. */
 type Denied = { readonly what: string; readonly rules: readonly string[] };
 
-/** A command that Redis refuses. `reason`: the text of its error. */
+/** A command that Redis refuses, with the text of the error. */
 type Refused = { readonly words: Words; readonly reason: string };
 
 /**
- * A script that asks Redis which of the commands its user may run. To get the text of a refusal, it runs the commands
- * that the check refuses; Redis refuses them before it does anything. Returns null if this Redis is too old for the
- * check.
+ * A script that asks Redis which of the commands its user may run. It runs the refused commands to get the texts of the
+ * refusals; Redis refuses a command before it has any effect. Returns null if this Redis is too old for the check.
  */
 const CHECK = `if not redis.acl_check_cmd then return false end
 local refused = {}
@@ -29,10 +28,10 @@ end
 return refused`;
 
 /**
- * Finds the rights that the relay needs and the Redis user lacks: keys and channels of the namespace, the legacy
- * keys, and commands. Asks every master, since each has its own users. Returns one sentence for each kind of thing and
- * master, with the ACL rules to add; none when all is allowed. Changes nothing. Throws `store_unavailable` if Redis
- * cannot be asked.
+ * Finds rights that the relay needs and the Redis user lacks: on keys and channels of the namespace, on legacy keys,
+ * and for commands. Asks every master, because each has its own users. Returns one sentence for each kind of right and
+ * master, with the ACL rules to add; an empty list if nothing is missing. Changes nothing. Throws `store_unavailable`
+ * if Redis does not answer.
  */
 export async function missingRights(options: RightsOptions): Promise<readonly string[]> {
   const { client, target } = options;
@@ -50,8 +49,9 @@ export async function missingRights(options: RightsOptions): Promise<readonly st
 }
 
 /**
- * Asks the first node of a cluster for missing rights, after connecting to the cluster has failed. If the user may not
- * ask about the cluster, ioredis never says why it cannot connect. Finds nothing if that node cannot be asked either.
+ * Asks the first node of a cluster for missing rights, after a connection to the cluster has failed: if the user may
+ * not query the cluster, ioredis never says why it cannot connect. Returns an empty list if this node does not answer
+ * either.
  */
 export async function missingOfFirstNode(
   options: Omit<RightsOptions, 'client'>,
@@ -70,7 +70,7 @@ export async function missingOfFirstNode(
   }
 }
 
-/** Says whether an error of Redis means that its user may not do something, directly or in a script. */
+/** Whether an error message of Redis means that the user lacks a right, directly or in a script. */
 export function isRefusal(message: string): boolean {
   return /\bNOPERM\b|The user executing the script can't|ACL failure in script/.test(message);
 }
@@ -80,7 +80,7 @@ async function deniedBy(redis: Redis, options: RightsOptions): Promise<readonly 
   const names = namesOf(options);
   const sample = { key: rootOf(namespace), channel: names.channels[0] ?? '' };
   const commands = await refusedOf(redis, commandsFor(options, sample));
-  // Without EVAL nothing else can be asked.
+  // Without the right to EVAL, no other right can be checked.
   if (commands === null) return [deniedCommands([['EVAL']])];
   const [keys, channels] = await Promise.all([
     refusedOf(
@@ -107,8 +107,8 @@ async function deniedBy(redis: Redis, options: RightsOptions): Promise<readonly 
 }
 
 /**
- * Returns the commands that are refused; null if EVAL itself is refused. Returns an empty list if Redis is too old for
- * the check.
+ * Returns the commands that are refused; null if EVAL itself is refused; an empty list if Redis is too old for the
+ * check.
  */
 async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<readonly Refused[] | null> {
   const reply: unknown = await redis.eval(CHECK, 0, JSON.stringify(commands)).catch((error: unknown) => {
@@ -127,8 +127,8 @@ async function refusedOf(redis: Redis, commands: readonly Words[]): Promise<read
 }
 
 /**
- * Runs a command that is allowed outside scripts only, for the text of its refusal. Redis refuses the command, so the
- * state of the connection does not change.
+ * Runs a command outside a script, for commands that only scripts may not run, to get the text of its refusal. Redis
+ * refuses the command, so the state of the connection does not change.
  */
 async function askedDirectly(redis: Redis, { words }: Refused): Promise<Refused> {
   const [name = '', ...args] = words;
@@ -139,7 +139,7 @@ async function askedDirectly(redis: Redis, { words }: Refused): Promise<Refused>
   return { words, reason };
 }
 
-/** Says whether the command itself was refused. Redis checks the command first, then its keys, then its channels. */
+/** Whether the command itself was refused. Redis first checks the command, then its keys, then its channels. */
 function deniesCommand({ reason }: Refused): boolean {
   return /\brun th(e|is)\b/.test(reason);
 }
@@ -169,14 +169,14 @@ function legacyDenied(refused: readonly Refused[], { commandStream, pending }: L
   }));
 }
 
-/** Returns the text with which every key and channel of the namespace begins. */
+/** Returns the prefix of every key and channel of the namespace. */
 function prefixOf(namespace: string): string {
   return `{cb:${namespace}:`;
 }
 
 /**
- * Returns the keys and channels to check: one of every kind in the first partition, and one key and one channel in each
- * other partition, because there may be many partitions; and one key and one channel of owners.
+ * Returns the keys and channels to check: one of every kind in the first partition; only one key and one channel in
+ * each other partition, because there may be many partitions; and one key and one channel of owners of partitions.
  */
 function namesOf({ namespace, partitions, store }: Pick<RightsOptions, 'namespace' | 'partitions' | 'store'>): {
   readonly keys: string[];

@@ -14,12 +14,15 @@ const LETTERS = {
 } as const satisfies Partial<Record<ShareName, string>>;
 const COUNTED = Object.keys(LETTERS) as readonly (keyof typeof LETTERS)[];
 
-/** The limits of shares in one partition, by letter: the guarantee of a user, and the total of the partition. */
+/**
+ * The limits of shares in one partition, by letter: the guarantee of a user, and the total of the partition (null: no
+ * limit).
+ */
 type PartitionBounds = Readonly<Record<string, readonly [guarantee: number, total: number | null]>>;
 
 /**
- * Returns the limits in one partition. Each partition has an equal part of the total, because a user is in one
- * partition, and a partition cannot read the amounts of the others.
+ * Returns the limits in one partition. Each partition gets an equal part of the total: a partition cannot read the
+ * amounts in other partitions, and all data of a user is in one partition.
  */
 export function boundsOfPartition(
   { partitions }: Pick<Store, 'partitions'>,
@@ -33,7 +36,7 @@ export function boundsOfPartition(
   );
 }
 
-/** Reads how much of each share in LETTERS all users of all nodes hold. Changes nothing. */
+/** Reads how much of each share in LETTERS is held, over all users and nodes. */
 export async function sharesInUse(store: Store): Promise<ReadonlyMap<ShareName, number>> {
   const read = await store.readAll((partition) => [['HMGET', store.key(partition, 'meta'), ...Object.values(LETTERS)]]);
   const held = read.flat();

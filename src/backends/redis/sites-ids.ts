@@ -1,13 +1,13 @@
 /**
- * Writes a partition into the ids of sessions, tokens and tickets, and reads it from such an id, so that each can be
- * found without its owner. Pure.
+ * Writes the number of a partition into the ids of sessions, tokens and tickets, and reads it, so that they can be
+ * found without knowing their owner. Pure functions.
  */
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
- * Returns the text with which all ids of a partition begin: its number in base 64, padded to equal width. Returns '' if
- * there is only one partition.
+ * Returns the prefix of all ids of a partition: the number of the partition in base 64, padded to a fixed width.
+ * Returns '' if there is only one partition.
  */
 export function prefixOfPartition(partition: number, partitions: number): string {
   let prefix = '';

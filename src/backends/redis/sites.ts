@@ -9,7 +9,7 @@ import { decodeSite } from './sites-rows.ts';
 import { inByteOrder, scattered } from './store-partitions.ts';
 import type { Store } from './store.ts';
 
-/** Creates core's SiteStore over Redis. A site is in the partition of its owner, like its sessions. */
+/** Creates core's SiteStore over Redis. A site is stored in the partition of its owner, like its sessions. */
 export function createRedisSites({ store }: RedisDeps): SiteStore {
   return {
     async put(definition) {
@@ -52,7 +52,7 @@ function ofUser(userId: string): { readonly from: string; readonly to: string } 
   return { from: `[${userId}\0`, to: `(${userId}\u0001` };
 }
 
-/** Reads sites by key, in one round trip over all partitions at once. */
+/** Reads sites by key. Reads all partitions at the same time, in one round trip each. */
 async function readSites(store: Store, keys: readonly SiteKey[]): Promise<readonly (Site | null)[]> {
   return scattered(store, keys, {
     most: Infinity,
@@ -70,7 +70,7 @@ async function readSites(store: Store, keys: readonly SiteKey[]): Promise<readon
   });
 }
 
-/** Lists sites: reads the index, then the rows. A site that is removed between the two reads is left out. */
+/** Lists sites: reads the index, then the rows. A site that was removed between the two reads is left out. */
 async function listSites(store: Store, userId: string | null, { first, after }: PageRequest): Promise<Scan<Site>> {
   const own = userId === null ? { from: '-', to: '+' } : ofUser(userId);
   const from =
@@ -98,7 +98,7 @@ function later(one: string, other: string): string {
   return Buffer.compare(Buffer.from(one.slice(1)), Buffer.from(other.slice(1))) > 0 ? one : other;
 }
 
-/** Lists the sites of any number of users in two round trips: the index, then the rows. */
+/** Lists the sites of several users in two round trips: first the index, then the rows. */
 async function ofUsers(
   store: Store,
   userIds: readonly string[],

@@ -11,8 +11,8 @@ const MARKER = '.callboard-directory';
 const ID_CHARS = 36;
 
 /**
- * Proves that the directory is the one that all nodes of the deployment mount: it has a marker file with an id that the
- * store knows. The first node creates the marker. Throws `invalid_argument` if it is another directory, or cannot be
+ * Proves that all nodes of the deployment mount the same directory: it contains a marker file with an id that the store
+ * knows. The first node creates the marker. Throws `invalid_argument` if the directory is another one or cannot be
  * written.
  */
 export async function proveDirectory(store: Store, root: string): Promise<void> {
@@ -29,7 +29,7 @@ export async function proveDirectory(store: Store, root: string): Promise<void> 
 }
 
 /**
- * Reads the id in the directory's marker; null if there is no marker. `create`: creates the marker if it is missing.
+ * Returns the id in the directory's marker; null if there is no marker. `create`: whether a missing marker is created.
  */
 async function markerOf(root: string, create: boolean): Promise<string | null> {
   const path = join(root, MARKER);
@@ -47,8 +47,8 @@ async function markerOf(root: string, create: boolean): Promise<string | null> {
 }
 
 /**
- * Writes the marker under another name and then links it to its own, so that another node that starts at the same time
- * reads a whole id or none.
+ * Writes the marker under a temporary name and then links it to its real name, so that another node that starts at the
+ * same time reads either the whole id or no marker.
  */
 async function createMarker(path: string): Promise<void> {
   const id = randomUUID();

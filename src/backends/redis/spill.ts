@@ -1,4 +1,4 @@
-/** Core's SpillStore in Redis: keeps payloads that are too large for history, if the nodes share no directory. */
+/** Core's SpillStore in Redis: stores payloads that are too large for history, if the nodes share no directory. */
 import { randomBytes } from 'node:crypto';
 import { CallboardError } from '../../core/errors.ts';
 import type { SpillRead, SpillRef, SpillStore } from '../../core/history/message.ts';
@@ -18,19 +18,19 @@ type RedisSpillOptions = {
   readonly sha256: (text: string) => string;
   readonly clock: Pick<Clock, 'now'>;
   /**
-   * The limits on `spilled_bytes`. The limit for all users is divided evenly among the partitions. Payloads that this
-   * node puts count in the shares of their users.
+   * The limits of `spilled_bytes`. The limit of all users is divided evenly among the partitions. Payloads that this
+   * node stores count in the shares of their users.
    */
   readonly shares: Shares;
 };
 
 const NAME = /^[0-9a-f]{32}$/;
-/** The most payloads that one act of cleaning removes. */
+/** The most payloads that one cleanup act removes. */
 const CLEANED = 500;
 
 /**
- * Creates a spill store in Redis. Payloads are as durable as Redis is. The name of a payload decides its partition.
- * `put` throws `share_exceeded` or `store_full` if a limit on bytes is reached, and `store_full` if Redis itself has no
+ * Creates a spill store in Redis. Payloads are as durable as Redis is. The name of a payload determines its partition.
+ * `put` throws `share_exceeded` or `store_full` if a limit of bytes is reached, and `store_full` if Redis itself has no
  * memory left.
  */
 export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOptions): SpillStore {
@@ -54,8 +54,8 @@ export function createRedisSpill({ store, sha256, clock, shares }: RedisSpillOpt
     async preview(bytes, userId) {
       const refusal = counted.refusal(userId, bytes);
       if (refusal) return refusal;
-      // The payload has no name yet, so its partition is not known: if any partition lacks room, the answer is `unknown`.
-      // Expired payloads may also be removed before it is stored.
+      // The payload has no name yet, so its partition is unknown: if any partition lacks room, the answer is `unknown`.
+      // Expired payloads may be removed before the payload is stored, which makes room.
       const fits = await Promise.all(
         partitionsOf(store).map((partition) => store.act(partition, 'spill-fits', [bytes, bound])),
       ).catch(unlessOutOfMemory);
@@ -95,8 +95,8 @@ async function cleanOne(store: Store, partition: number): Promise<number> {
 }
 
 /**
- * Throws `store_full` if the error says that Redis has no memory. Redis then refuses an act before it runs. Throws any
- * other error as it is.
+ * Throws `store_full` if the error says that Redis has no memory left, because Redis then refuses an act before it
+ * runs. Rethrows any other error.
  */
 function unlessOutOfMemory(error: unknown): never {
   const cause = error instanceof CallboardError ? error.cause : error;
@@ -104,18 +104,18 @@ function unlessOutOfMemory(error: unknown): never {
   throw error;
 }
 
-// Counts the bytes that this process has put into the spill store, in each user's share `spilled_bytes`.
+// Counts the bytes that this process has put into the spill store, in the share `spilled_bytes` of each user.
 
 type Put = { readonly name: string; readonly bytes: number; readonly expiresAt: number };
-type Counted = Put & { readonly holdings: Holdings; gone: boolean };
+type CountedPut = Put & { readonly holdings: Holdings; gone: boolean };
 
 /**
- * Counts the payloads that this node put into a store that several nodes share. A payload counts in its user's share
- * `spilled_bytes` until it expires or is discarded.
+ * Counts the payloads that this node has put into a store that several nodes share. A payload counts in its user's
+ * share `spilled_bytes` until it expires or is discarded.
  */
 function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares) {
-  const puts = new Map<string, Counted>();
-  const byAge = new SparseQueue<Counted>(({ gone }) => gone);
+  const puts = new Map<string, CountedPut>();
+  const byAge = new SparseQueue<CountedPut>(({ gone }) => gone);
   const remove = (name: string): void => {
     const put = puts.get(name);
     if (!put) return;
@@ -126,7 +126,8 @@ function createCountedPuts(clock: Pick<Clock, 'now'>, shares: Shares) {
   };
   return {
     /**
-     * Returns why this many bytes may not be put: `share_exceeded` or `store_full`; null if they may. Counts nothing.
+     * Returns why a user may not put this many bytes (`share_exceeded` or `store_full`); null if the user may. Counts
+     * nothing.
      */
     refusal(userId: string, bytes: number): CallboardError | null {
       const now = clock.now();

@@ -1,7 +1,9 @@
-/** Reads that concern several partitions: which ones, many keys of them at once, and the order of merged members. */
+/**
+ * Helpers for reads over several partitions: chooses the partitions, reads many keys at once, and sorts merged members.
+ */
 import type { Store } from './store.ts';
 
-/** Returns the partition of a user, or all partitions if no user is given. */
+/** Returns the partition of a user, or all partitions if `userId` is null. */
 export function partitionsOf(
   store: Pick<Store, 'partitions' | 'partitionOfUser'>,
   userId: string | null = null,
@@ -9,7 +11,7 @@ export function partitionsOf(
   return userId === null ? [...Array(store.partitions).keys()] : [store.partitionOfUser(userId)];
 }
 
-/** Sorts items by the bytes of their texts, as Redis sorts the members of an index by name. */
+/** Sorts items by the bytes of their texts, as Redis sorts index members of equal score. */
 export function inByteOrder<T>(items: readonly T[], textOf: (item: T) => string): T[] {
   return items
     .map((item) => ({ item, bytes: Buffer.from(textOf(item)) }))
@@ -17,19 +19,17 @@ export function inByteOrder<T>(items: readonly T[], textOf: (item: T) => string)
     .map(({ item }) => item);
 }
 
-// Reads many keys at once from the partitions that have them.
+// Reads many keys at once, from the partitions that contain them.
 
 type Keyed = { readonly userId: string };
 
-/**
- * The read of one partition: `ask` gets at most `most` keys, and returns one answer per key, in their order.
- */
+/** How to read keys in one partition. `ask` gets at most `most` keys, and returns one answer per key, in order. */
 type Scatter<K extends Keyed, A> = {
   readonly most: number;
   readonly ask: (partition: number, some: readonly K[]) => Promise<readonly A[]>;
 };
 
-/** Reads keys of any partitions at the same time. Returns one answer per key, in the order of the keys. */
+/** Reads keys of several partitions at the same time. Returns one answer per key, in the order of the keys. */
 export async function scattered<K extends Keyed, A>(
   store: Pick<Store, 'partitionOfUser'>,
   keys: readonly K[],

@@ -1,9 +1,10 @@
-/** Sends the reads of a tick to Redis as pipelines, and gives each its answers. */
+/** Sends the reads of a tick to Redis as pipelines, and hands each request its answers. */
 import { unavailable, type Client } from './client.ts';
 import type { ReadCommand, Reply } from './replies.ts';
 
 /**
- * The most reads in a short list. A longer list is sent alone, so that the short lists of the same tick do not wait.
+ * The most reads in a short list. A longer list is sent separately, so that short lists of the same tick need not wait
+ * for it.
  */
 const SHORT = 32;
 
@@ -23,8 +24,8 @@ type ReadOptions = {
 type Reads = (commands: readonly ReadCommand[]) => Promise<readonly Reply[]>;
 
 /**
- * Collects the lists of reads of a tick. Those of one slot are sent as one pipeline, and each gets its own answers. All
- * keys of a list must be in one slot. Throws `store_unavailable`.
+ * Returns a function that collects lists of reads. The lists of one tick and slot are sent as one pipeline, and each
+ * list gets its own answers. All keys of a list must be in one slot. Throws `store_unavailable`.
  */
 export function createReads(options: ReadOptions): Reads {
   const queues = new Map<string, AskedRead[]>();
@@ -51,8 +52,8 @@ export function createReads(options: ReadOptions): Reads {
 }
 
 /**
- * Returns the hash tag of the first key, which decides its slot. Returns null for a key without a tag. Such a key is
- * not callboard's.
+ * Returns the hash tag of the first key, which determines its slot. Returns null for a key without a tag; such a key is
+ * not one of callboard's.
  */
 function slotOf([first]: readonly ReadCommand[]): string | null {
   return /^\{([^}]+)\}/.exec(String(first?.[1] ?? ''))?.[1] ?? null;

@@ -1,6 +1,7 @@
 /**
- * Gives the stores of the Redis backend their access to Redis: it runs acts and reads in a partition. Besides the
- * checks at the start, only mailboxes and the bus use a connection directly.
+ * Runs acts and reads in the partitions of Redis, for all stores of the Redis backend.
+ *
+ * Besides the checks at the start, only mailboxes and the bus use a connection directly.
  */
 import type { Client } from './client.ts';
 import { hashOf, KeyNames, partitionOf, tagsOf, type KeyKind } from './keys.ts';
@@ -15,32 +16,32 @@ export type StoreOptions = {
   readonly namespace: string;
   readonly partitions: number;
   readonly sha256: (text: string) => string;
-  /** Returns the admission scope of a user. It is fixed for a namespace. */
+  /** Returns the admission scope of a user, which never changes for a namespace. */
   readonly scopeOf: (userId: string) => string;
-  /** Called with each error of Redis: an act's, a read's, or the connection's. */
+  /** Called with each error of Redis, from acts, reads and the connection. */
   readonly failed?: ((error: unknown) => void) | undefined;
-  /** For tests: returns the time that acts use instead of the time of Redis, epoch milliseconds. */
+  /** For tests: the time that acts use instead of the time of Redis, in epoch milliseconds. */
   readonly time?: (() => number) | undefined;
 };
 
 /**
- * Runs acts, each of which is atomic, and lists of reads. The requests of one tick to a partition are sent together. An
- * act or a list takes one round trip; an act takes two if Redis does not have its program yet.
+ * Runs acts, each of which is atomic, and lists of reads. The requests of one tick to one partition are sent together.
+ * An act or a list takes one round trip; an act takes two if Redis does not have its program yet.
  */
 export interface Store extends Omit<ProgramCalls, 'add'> {
   readonly namespace: string;
   readonly partitions: number;
-  /** Returns the partition of a user: 0 to partitions - 1. */
+  /** Returns the partition of a user, from 0 to `partitions` - 1. */
   partitionOfUser(userId: string): number;
-  /** Returns the name of a key in a partition. `part` and `more`: hashes, or texts that no user chose. */
+  /** Returns the name of a key in a partition. `part` and `more` must be hashes, or texts that no user chose. */
   key(partition: number, kind: KeyKind, part?: string, more?: string): string;
-  /** Returns the hash of texts, as `hashOf` computes it. */
+  /** Returns the hash of several texts, as `hashOf` computes it. */
   hash(first: string, ...others: readonly string[]): string;
   /**
-   * Runs an act of the program. Its arguments are texts and numbers; null is sent as ''. Acts of one tick and partition
-   * are sent together and run in the order of the calls. Throws `store_unavailable` if Redis does not answer (the act
-   * may have run; every act can be repeated) or refuses the node; `store_full` if Redis has no memory for it;
-   * `internal` if the act fails.
+   * Runs an act of the program. Arguments are texts and numbers; null is sent as ''. Acts of one tick and partition are
+   * sent together and run in the order of the calls. Throws `store_unavailable` if Redis refuses the node or does not
+   * answer; in the latter case the act may have run, and may be repeated. Throws `store_full` if Redis has no memory
+   * for the act. Throws `internal` if the act fails.
    */
   act(partition: number, name: string, args: readonly (string | number | null)[]): Promise<Reply>;
   /**
@@ -48,12 +49,9 @@ export interface Store extends Omit<ProgramCalls, 'add'> {
    * `store_unavailable`.
    */
   read(commands: readonly ReadCommand[]): Promise<readonly Reply[]>;
-  /** Like `read`, but in every partition at the same time. Returns one list of answers for each partition. */
+  /** Does the same as `read` in every partition at the same time. Returns one list of answers for each partition. */
   readAll(commands: (partition: number) => readonly ReadCommand[]): Promise<readonly (readonly Reply[])[]>;
-  /**
-   * The number of round trips so far. A call of acts or a pipeline of reads counts once in each partition that it is
-   * sent to.
-   */
+  /** The number of round trips so far. A call of acts, or a pipeline of reads, counts once for each partition. */
   readonly roundTrips: number;
 }
 
@@ -94,14 +92,14 @@ export function createStore(options: StoreOptions): Store {
 /** The most hashes in the cache. Each act on a command needs the hashes of its client and its user. */
 const CACHED_HASHES = 10_000;
 /**
- * The most characters of a text whose hash is cached. The cache keeps the texts, and an advertisement may be a
+ * The longest text, in characters, whose hash is cached. The cache keeps the texts, and an advertisement may have a
  * megabyte.
  */
 const CACHED_CHARS = 1_000;
 
 /**
- * Returns `hashOf` with a cache of the hashes of one text and of two, which is emptied when it is full. It looks up the
- * texts themselves, because to join and to hash them costs more than the look-up.
+ * Returns `hashOf` with a cache of the hashes of one text and of two texts. The cache is emptied when it is full. It
+ * looks up the texts one after another, which costs less than joining and hashing them.
  */
 function cachedHashes(sha256: (text: string) => string): Store['hash'] {
   let size = 0;

@@ -1,15 +1,15 @@
 /** Reads the address of Redis from its URL, and describes it without secrets. Connects to nothing. */
 import { CallboardError } from '../../core/errors.ts';
 
-/** A host and a port, or the path of a socket of this machine. */
+/** The address of a server. `SocketPath` below: a socket of this machine. */
 export type Address = { readonly host: string; readonly port: number };
 type SocketPath = { readonly path: string };
-/** The login of a target. `replaceLogin` changes it, and connections read it at each attempt. */
+/** The login of a target. `replaceLogin` changes this object, and connections read it at each attempt. */
 export type Login = { username: string | null; password: string | null };
 
 /**
- * The address of the store: one Redis, the master that sentinels name, or a Redis Cluster, which is found through any
- * of `nodes`.
+ * The address of Redis: a single server, the master that sentinels name, or a cluster that is discovered through any of
+ * `nodes`.
  */
 export type RedisTarget =
   | {
@@ -24,7 +24,7 @@ export type RedisTarget =
       readonly sentinels: readonly Address[];
       readonly master: string;
       readonly login: Login;
-      /** The login for the sentinels. */
+      /** The login of the sentinels. */
       readonly sentinelLogin: Login;
       readonly tls: boolean;
       readonly db: number;
@@ -94,7 +94,7 @@ function socketTarget(text: string): RedisTarget {
   return { form: 'single', at: { path: decode(path) }, login: readLogin(login), tls: false, db };
 }
 
-/** Says what is wrong with the text of an address, without repeating any of it; null if nothing is wrong. */
+/** Returns why the text is not a valid address, without repeating any part of it; null if it is valid. */
 export function targetFault(text: string): string | null {
   try {
     readTarget(text);
@@ -106,8 +106,8 @@ export function targetFault(text: string): string | null {
 }
 
 /**
- * Gives the target the login of another address, if the two addresses differ in nothing else. Connections use it from
- * their next attempt on. Returns whether it did so.
+ * Sets the login of the target to that of another address, if the two addresses differ in nothing else. Connections use
+ * the new login at their next attempt. Returns whether it was set.
  */
 export function replaceLogin(target: RedisTarget, address: RedisTarget): boolean {
   const rest = ({ login: _, ...others }: RedisTarget): string => JSON.stringify(others);
@@ -116,13 +116,13 @@ export function replaceLogin(target: RedisTarget, address: RedisTarget): boolean
   return true;
 }
 
-/** Returns the passwords of a target, which must never be written anywhere. */
+/** Returns the passwords of a target. They must never be written anywhere. */
 export function secretsOf(target: RedisTarget): readonly string[] {
   const logins = target.form === 'sentinel' ? [target.login, target.sentinelLogin] : [target.login];
   return logins.flatMap(({ password }) => (password === null ? [] : [password]));
 }
 
-/** Describes the target for the log, without its logins. */
+/** Describes the target without its logins, for the log. */
 export function describeTarget(target: RedisTarget): string {
   const list = (addresses: readonly Address[]): string =>
     addresses.map(({ host, port }) => `${host}:${port}`).join(',');

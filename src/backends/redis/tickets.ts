@@ -1,4 +1,4 @@
-/** Core's TicketStore over Redis: one key for each sign-in ticket that was used. The key expires with its ticket. */
+/** Core's TicketStore over Redis: one key for each used sign-in ticket, which expires with the ticket. */
 import type { TicketStore } from '../../core/auth/ticket-store.ts';
 import { partitionOf } from './keys.ts';
 import type { Store } from './store.ts';

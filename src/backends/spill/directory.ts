@@ -1,6 +1,8 @@
 /**
- * Keeps large payloads in a directory ("spill store"). History keeps only references to the payloads. This file counts
- * what the users hold; files.ts has the files.
+ * The spill store in a directory, for large payloads that history refers to: counts what users hold, and names and
+ * expires the objects.
+ *
+ * files.ts reads and writes the files.
  */
 import { createHash } from 'node:crypto';
 import { CallboardError } from '../../core/errors.ts';
@@ -14,24 +16,24 @@ import { OWNER_DIGITS, ownerOf, type SpillFiles } from './files.ts';
 import { asFull, refusedRoom } from './refusals.ts';
 
 type DirectoryOptions = {
-  /** The files of the directory. Nothing else may change them. */
+  /** The files of the directory. No other code may change them. */
   readonly files: SpillFiles;
   readonly clock: Clock;
   readonly random: Pick<Crypto, 'randomToken'>;
   readonly log: Log;
   /**
-   * What each user holds of the shared resources, in this store and in the rest of the process. If absent, the store
-   * has a table of its own.
+   * What each user holds of the shared resources, in this store and elsewhere in the process. If absent, the store
+   * creates its own.
    */
   readonly shares?: Shares;
-  /** Throws `store_full` if nothing may be added now, whatever its size. */
+  /** Throws `store_full` if not even the smallest payload may be added now. */
   readonly checkRoom?: () => void;
 };
 
 /**
  * Creates a spill store over the files of a directory. The name of an object ends with a digest of its user. An object
- * is on the disk before its reference exists, and cannot be read after its expiry. Its file stays until the end of the
- * hour in which it expires, and is then removed by a later write or by `clean`.
+ * is on the disk before a reference to it exists, and cannot be read after its expiry. Its file stays until the end of
+ * the hour in which it expires, and is then removed by a later write or by `clean`.
  */
 export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   const { files, clock, random, log, shares = createShares(), checkRoom = () => {} } = options;
@@ -47,7 +49,7 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   const makeRoom = async (owner: string, bytes: number): Promise<void> => {
     if ((await room.take(owner, bytes)) === null) return;
     if (isTimeToClean()) await clean();
-    // `clean`, or a discarded object, may have made room since.
+    // Tries again, because `clean` or a discarded object may have made room.
     const refusal = await room.take(owner, bytes);
     if (refusal !== null) throw refusedRoom(refusal);
   };
@@ -65,7 +67,7 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
         room.free(owner, bytes);
         return throwFull(error);
       });
-      // This is not awaited, because a write must not wait until older objects are removed.
+      // Not awaited, because a write must not wait for the removal of older objects.
       if (isTimeToClean()) clean().catch((err: unknown) => log.warn({ err }, 'could not clean the spill directory'));
       return { name, bytes, sha256, expiresAt };
     },
@@ -90,20 +92,20 @@ export function createDirectorySpill(options: DirectoryOptions): SpillStore {
   };
 }
 
-/** Throws any error of a write as a CallboardError. */
+/** Converts any error of a write into a CallboardError and throws it. */
 function throwFull(cause: unknown): never {
   throw asFull(cause);
 }
 
 /**
- * Returns the last digits of the names of a user's objects. They show which objects belong to the same user, but not who
- * the user is.
+ * Returns the last digits of the names of a user's objects: a digest that shows which objects belong to the same user,
+ * but not who the user is.
  */
 function ownerMark(userId: string): string {
   return createHash('sha256').update(userId).digest('hex').slice(0, OWNER_DIGITS);
 }
 
-/** The number of random bytes in a name: its 20 digits before those of the owner. */
+/** The number of random bytes in a name. They are its first 20 digits; the digits of the owner follow. */
 const RANDOM_BYTES = 10;
 
 function newName(owner: string, random: Pick<Crypto, 'randomToken'>): string {
@@ -111,21 +113,22 @@ function newName(owner: string, random: Pick<Crypto, 'randomToken'>): string {
 }
 
 type Room = {
-  /** Reserves room for this many bytes. Resolves with null if there was room, otherwise with the reason. */
+  /**
+   * Reserves room for this many bytes. Resolves with null if there was room, otherwise with the reason of the refusal.
+   */
   take(owner: string, bytes: number): Promise<ShareRefusal | null>;
-  /** Resolves with what `take` would answer, and reserves nothing. */
+  /** Resolves with the same value as `take`, but reserves nothing. */
   refusal(owner: string, bytes: number): Promise<ShareRefusal | null>;
   free(owner: string, bytes: number): void;
 };
 
 /**
- * Counts the bytes in the directory, as far as this process knows: it measures them once and counts its own changes
- * from then on. The bytes are counted for each digest of a user, because the files of earlier processes have only that
- * digest in their names.
+ * Counts the bytes in the directory: measures them once, and then counts the changes of this process. They are counted
+ * by the digest of the user, because the files of earlier processes contain only that digest in their names.
  */
 function createRoom(files: SpillFiles, shares: Shares): Room {
   let measured: Promise<void> | null = null;
-  // The files do not say which user they belong to, so each digest is a holder. No user id has this prefix.
+  // The names of the files do not tell the user, so each digest is a holder of its own. No user id has this prefix.
   const holdingsOf = (owner: string): Holdings => shares.of(`/spill/${owner}`);
   const measure = async (): Promise<void> => {
     for (const [owner, bytes] of await files.measure()) holdingsOf(owner).take('spilled_bytes', bytes);
@@ -150,7 +153,7 @@ function createRoom(files: SpillFiles, shares: Shares): Room {
     },
     free(owner, bytes) {
       const holdings = holdingsOf(owner);
-      // Another process may have written a file that this one removes, so its bytes may not have been counted here.
+      // The removed file may have been written by another process, so its bytes may not have been counted here.
       holdings.release('spilled_bytes', Math.min(bytes, holdings.held('spilled_bytes')));
     },
   };

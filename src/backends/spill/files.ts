@@ -1,4 +1,4 @@
-/** Names, reads, writes and removes the files of a spill directory. It knows no limits of users. */
+/** Names, reads, writes and removes the files of a spill directory. */
 import { createHash } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rmdir, unlink } from 'node:fs/promises';
@@ -7,12 +7,14 @@ import type { SpillRef } from '../../core/history/message.ts';
 
 /** The name and the expiry of an object, which decide where it is stored. */
 type SpillLocation = Pick<SpillRef, 'name' | 'expiresAt'>;
-/** The number of bytes that are stored for each owner, by the last digits of the names (`ownerOf`). */
+/** The number of stored bytes of each owner. The key is the last digits of the names (see `ownerOf`). */
 type BytesByOwner = ReadonlyMap<string, number>;
-/** What was removed: the number of objects, and the bytes of all files. */
+/** The removed data: the number of objects, and the bytes of all files. */
 type Freed = { readonly objects: number; readonly bytes: BytesByOwner };
 
-/** The files of a directory. Only the own files are read, written and removed, and only in this directory. */
+/**
+ * The files of a directory. Only files of the store itself are read, written and removed, and only in this directory.
+ */
 export interface SpillFiles {
   /**
    * Writes an object, and creates the directory if it is absent. The object is on the disk when the promise resolves
@@ -20,18 +22,18 @@ export interface SpillFiles {
    * afterwards.
    */
   write(place: SpillLocation, content: Uint8Array): Promise<string>;
-  /** Reads an object. Rejects if it is absent, or is not what was written. */
+  /** Reads an object. Rejects if it does not exist, or differs from what was written. */
   read(ref: SpillRef): Promise<Uint8Array>;
   /** Removes an object. Resolves with the number of bytes that were freed; 0 if the object did not exist. */
   remove(place: SpillLocation): Promise<number>;
-  /** Measures all objects, and the temporary files that a crash has left. */
+  /** Measures all objects, and the temporary files that a crash has left behind. */
   measure(): Promise<BytesByOwner>;
   /**
-   * Removes the objects whose hour is over at this time (epoch milliseconds), and their directories. Leaves links, and
-   * files that are not the store's own.
+   * Removes the objects in directories whose hour is over at `now` (epoch milliseconds), with these directories. Does
+   * not touch links, or files that do not belong to the store.
    */
   removePast(now: number): Promise<Freed>;
-  /** Frees what serves the files, once the calls in progress have ended. */
+  /** Releases the resources behind the files once the calls in progress have ended. */
   close(): void;
 }
 
@@ -61,19 +63,19 @@ export function createSpillFiles(path: string): SpillFiles {
 
 const HOUR_MS = 3600_000;
 const NAME = /^[0-9a-f]{32}$/;
-/** Matches the file name of an object, and that of a temporary file that a crash has left. */
+/** Matches the file name of an object, and the name of a temporary file that a crash has left behind. */
 const OWN_FILE = /^\.?[0-9a-f]{32}$/;
 const DIGEST_FOLDER = /^[0-9a-f]{2}$/;
 /**
  * Matches the name of a directory of the store: the number of hours since 1970. A directory with fewer digits, such as
- * one named after a year, is not the store's own.
+ * one named after a year, does not belong to the store.
  */
 const HOUR = /^[0-9]{6,9}$/;
 
-/** The number of digits at the end of a name that stand for the user. */
+/** The number of digits at the end of an object's name that are the same for all objects of a user. */
 export const OWNER_DIGITS = 12;
 
-/** Returns the digits of an object's name that all objects of its user have. */
+/** Returns those digits of an object's name that are the same for all objects of its user. */
 export function ownerOf(name: string): string {
   return name.slice(-OWNER_DIGITS);
 }
@@ -105,8 +107,8 @@ async function writeObject(root: string, place: SpillLocation, bytes: Uint8Array
 }
 
 /**
- * Reads an object. Rejects if the object does not exist, or if its path leads to something else: a file of another
- * size, a link, a pipe, or a place outside of the root.
+ * Reads an object. Rejects if it does not exist, or if its path is not a regular file of the expected size inside the
+ * root (for example a link or a pipe).
  */
 async function readObject(root: string, ref: SpillRef): Promise<Buffer> {
   const folder = folderOf(root, ref);
@@ -163,7 +165,7 @@ async function removePast(root: string, now: number): Promise<Freed> {
 }
 
 /**
- * Returns the directory of an object. The hour is rounded up, so that all objects of a directory have expired when its
+ * Returns the directory of an object. The hour is rounded up, so that all objects in a directory have expired when its
  * hour is over.
  */
 function folderOf(root: string, { name, expiresAt }: SpillLocation): string {
@@ -174,7 +176,7 @@ async function makeFolder(root: string, place: SpillLocation): Promise<string> {
   const folder = folderOf(root, place);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   await requireInside(root, folder);
-  // Syncs each parent of a new directory, because only then the directory is durable.
+  // Each parent of a new directory is synced, because a directory is durable only then.
   for (let above = folder; made !== undefined && above.length >= made.length; above = dirname(above)) {
     await syncFolder(dirname(above));
   }
@@ -191,8 +193,8 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /**
- * Rejects if a link is in place of a directory, because the link would lead outside of the root. The root itself may be
- * a link, because the operator chose it.
+ * Rejects if a link takes the place of a directory, because the link could lead outside the root. The root itself may
+ * be a link, because the operator chose it.
  */
 async function requireInside(root: string, folder: string): Promise<void> {
   const [realRoot, realFolder] = await Promise.all([realpath(root), realpath(folder)]);
@@ -205,7 +207,7 @@ async function requireInside(root: string, folder: string): Promise<void> {
 
 type ObjectFolder = { readonly folder: string; readonly files: readonly string[] };
 
-/** Iterates over the store's own directories, with the store's own files in them. */
+/** Iterates over the directories of the store, with the files of the store in them. */
 async function* objectFolders(root: string, wanted: (hour: number) => boolean): AsyncGenerator<ObjectFolder> {
   for (const hour of await entriesOf(root)) {
     if (!hour.isDirectory() || !HOUR.test(hour.name) || !wanted(Number(hour.name))) continue;

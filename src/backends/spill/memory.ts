@@ -1,4 +1,4 @@
-/** Keeps large payloads in memory ("spill store"), where no directory is configured. */
+/** The spill store in memory, for large payloads if no directory is configured. */
 import type { CallboardError } from '../../core/errors.ts';
 import type { SpillStore } from '../../core/history/message.ts';
 import { utf8Length, type JsonText } from '../../core/json.ts';
@@ -9,11 +9,11 @@ import { createShares, type Holdings, type Shares } from '../../core/shares/shar
 import { SparseQueue } from '../memory/sparse-queue.ts';
 import { full } from './refusals.ts';
 
-type Held = {
+type StoredObject = {
   readonly name: string;
   /**
-   * The content, or null once the object is dropped. The queues may keep a dropped object for a while, but its content
-   * is no longer counted.
+   * The content; null once the object is dropped. The queues may contain a dropped object for a while, but it is no
+   * longer counted.
    */
   text: JsonText | null;
   readonly bytes: number;
@@ -21,25 +21,24 @@ type Held = {
   readonly holdings: Holdings;
 };
 
-const isGone = ({ text }: Held): boolean => text === null;
+const isGone = ({ text }: StoredObject): boolean => text === null;
 
 /**
- * Creates a spill store in memory. The share `spilled_bytes` bounds it in the same way as `history_bytes` bounds the
- * history. Beyond the total, the oldest object of the user who is most over their guarantee is dropped first, or the
- * oldest of all if no user is over. Reading a dropped object reports `unavailable`. The content is lost with the
- * process.
+ * Creates a spill store in memory. The share `spilled_bytes` limits it in the same way as `history_bytes` limits the
+ * history. Beyond the total, the oldest object of the user who is most over their guarantee is dropped, or the oldest
+ * of all if no user is over. Reading a dropped object gives `unavailable`. The content is lost with the process.
  */
 export function createMemorySpill(
   clock: Clock,
   crypto: Pick<Crypto, 'randomId' | 'sha256'>,
   shares: Shares = createShares({ spilled_bytes: SPILL_IN_MEMORY }),
 ): SpillStore {
-  const objects = new Map<string, Held>();
-  const byAge = new SparseQueue<Held>(isGone);
-  const ofUsers = new Map<string, SparseQueue<Held>>();
+  const objects = new Map<string, StoredObject>();
+  const byAge = new SparseQueue<StoredObject>(isGone);
+  const ofUsers = new Map<string, SparseQueue<StoredObject>>();
   const total = shares.bounds.spilled_bytes.total ?? Infinity;
   let cleanedAt = -Infinity;
-  const drop = (object: Held): void => {
+  const drop = (object: StoredObject): void => {
     const { name, bytes, holdings } = object;
     object.text = null;
     objects.delete(name);
@@ -56,16 +55,16 @@ export function createMemorySpill(
     for (const object of objects.values()) if (object.expiresAt <= now) drop(object);
     return before - objects.size;
   };
-  const add = (object: Held): void => {
+  const add = (object: StoredObject): void => {
     const { name, bytes, holdings } = object;
     objects.set(name, object);
     byAge.push(object);
-    const own = ofUsers.get(holdings.userId) ?? new SparseQueue<Held>(isGone);
+    const own = ofUsers.get(holdings.userId) ?? new SparseQueue<StoredObject>(isGone);
     ofUsers.set(holdings.userId, own);
     own.push(object);
     holdings.take('spilled_bytes', bytes);
   };
-  const nextToGo = (newest: Held): Held | undefined => {
+  const nextToGo = (newest: StoredObject): StoredObject | undefined => {
     const holder = shares.mostOver('spilled_bytes');
     const own = holder && ofUsers.get(holder.userId)?.first();
     return own && own !== newest ? own : byAge.first();
@@ -79,7 +78,7 @@ export function createMemorySpill(
       const refusal = refusalOf(bytes);
       if (refusal) throw refusal;
       if (shares.used('spilled_bytes') + bytes > total || clock.monotonic() - cleanedAt >= SPILL_CLEAN_MS) clean();
-      const object: Held = {
+      const object: StoredObject = {
         name: crypto.randomId(),
         text,
         bytes,
@@ -87,7 +86,8 @@ export function createMemorySpill(
         holdings: shares.of(userId),
       };
       add(object);
-      // The loop ends: the newest object alone fits, so while the total is exceeded there is an older one to drop.
+      // The loop ends, because the newest object alone fits: while the total is exceeded, there is an older object to
+      // drop.
       while (shares.used('spilled_bytes') > total) {
         const old = nextToGo(object);
         if (!old || old === object) break;

@@ -1,4 +1,4 @@
-/** Serves the files of a spill directory in a thread: answers the calls of thread.ts. */
+/** The worker thread of a spill directory, which answers the calls of thread.ts. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createSpillFiles, type SpillFiles } from './files.ts';
 import type { ThreadAnswer, ThreadCall } from './thread.ts';

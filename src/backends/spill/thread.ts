@@ -1,6 +1,6 @@
 /**
- * Runs the files of a spill directory in a thread of their own. A write has about ten steps, each of which would wait
- * for a turn of the event loop; where turns are long, because other users send a lot, a call would wait for all of them.
+ * Runs the file operations of a spill directory in a worker thread, because each of the ten or so steps of a write
+ * would otherwise wait for a turn of the event loop, which may be long while other users send a lot.
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -8,23 +8,24 @@ import type { SpillFiles } from './files.ts';
 
 type Method = Exclude<keyof SpillFiles, 'close'>;
 
-/** A call of a method of SpillFiles, as the thread gets it. */
+/** A call of a method of SpillFiles, as it is sent to the thread. */
 export type ThreadCall = {
   [M in Method]: { readonly id: number; readonly method: M; readonly args: Parameters<SpillFiles[M]> };
 }[Method];
-/** The answer to a call. `code`: that of the system. */
+/** The answer to a call. `code`: the error code of the system. */
 export type ThreadAnswer = { readonly id: number } & (
   { readonly value: unknown } | { readonly error: { readonly message: string; readonly code: string | undefined } }
 );
 
 type Pending = { readonly resolve: (value: never) => void; readonly reject: (error: Error) => void };
 
-// The published files are compiled.
+// In the published package the files are compiled, so the extension differs.
 const ENTRY = new URL(`./thread-entry${extname(import.meta.filename)}`, import.meta.url);
 
 /**
- * Opens the files of a directory. The thread starts at the first call, and keeps the process alive only while a call is
- * in progress. If it ends, calls in progress are rejected, and the next call starts another. `entry`: what it runs.
+ * Creates the files of a directory. The thread starts at the first call, and keeps the process alive only while a call
+ * is in progress. If the thread ends, calls in progress are rejected, and the next call starts a new thread. `entry`:
+ * the module that the thread runs.
  */
 export function createSpillThread(root: string, entry = ENTRY): SpillFiles {
   const pending = new Map<number, Pending>();

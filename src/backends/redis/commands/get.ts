@@ -1,4 +1,4 @@
-/** Reads the names of commands, their records by key or by name, and counts them. Changes nothing. */
+/** Reads the names of commands, reads their records by key or by name, and counts them. */
 import type { Command } from '../../../core/commands/command.ts';
 import type { CommandLoad } from '../../../core/commands/command-store.ts';
 import type { DeliveryFilter } from '../../../core/commands/delivery-inspector.ts';
@@ -15,7 +15,7 @@ import type { Store } from '../store.ts';
 export const READ_BATCH = 256;
 
 /**
- * The most clients whose commands one act counts: as many as a page of connections has. The limits of capacity scopes
+ * The most clients whose commands one act counts. It is the most connections of a page. The limits of capacity scopes
  * bound how many commands these clients have together.
  */
 const COUNT_BATCH = 250;
@@ -28,8 +28,8 @@ export function getCommands(deps: ReadDeps, keys: readonly CommandKey[]): Promis
 }
 
 /**
- * The stage (null: any) and the texts that the text of a record must have. `oneOf`: the record must also have at least
- * one of these texts, if there are any.
+ * A test of a record's text: the stage that it must have (null: any), and the texts that it must contain. `oneOf`: if
+ * not empty, the record must contain at least one of these texts too.
  */
 export type RecordTest = {
   readonly stage: string | null;
@@ -40,8 +40,8 @@ export type RecordTest = {
 const ANY_RECORD: RecordTest = { stage: null, texts: [], oneOf: [] };
 
 /**
- * Reads the records of commands, one answer per key, in the order of the keys; null if there is none, or it fails the
- * test. Redis leaves out what fails, so this process does not decode it.
+ * Reads the records of commands, one answer per key, in the order of the keys; null if there is no record, or if it
+ * fails the test. Redis leaves out records that fail, so that this process need not decode them.
  */
 export function readMatching(
   deps: ReadDeps,
@@ -60,7 +60,7 @@ export function readMatching(
   });
 }
 
-/** The name of a command in acts: the hash of its client, its id, and the hash of its user. */
+/** The name of a command in acts: its client's hash, its id, and its user's hash. */
 export type CommandName = ReturnType<typeof nameArgs>;
 
 /** Does the same as `readMatching`, for at most READ_BATCH names in one partition. */
@@ -92,14 +92,14 @@ export function decodeLive(reply: Reply | undefined): Command | null {
   return typeof state === 'string' && typeof request === 'string' ? decodeCommand(state + request) : null;
 }
 
-/** Lists the keys of a client's commands that have not ended. */
+/** Lists the keys of a client's live commands. */
 export async function getLive(store: Store, { userId, clientId }: ClientKey): Promise<readonly CommandKey[]> {
   const client = store.key(store.partitionOfUser(userId), 'client', store.hash(userId, clientId));
   const [fields] = await store.read([liveRead(client)]);
   return liveIds(fields).map((commandId) => ({ userId, clientId, commandId }));
 }
 
-/** Counts the commands of each of these clients that have not ended. */
+/** Counts the live commands of each of these clients. */
 export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<readonly CommandLoad[]> {
   return scattered(store, clients, {
     most: COUNT_BATCH,
@@ -116,15 +116,15 @@ export function getLoads(store: Store, clients: readonly ClientKey[]): Promise<r
   });
 }
 
-// Reads the names of commands, live and ended, in the order of their bytes.
+// Reads the names of commands, live and ended, in byte order.
 
-/** Whose names are read: those of a client, of a user, or of all users. */
+/** Whose commands are read: those of a client, of a user, or of all users. */
 type Owner = Pick<DeliveryFilter, 'userId' | 'clientId'>;
 type NamesPage = Pick<PageRequest, 'first' | 'after'>;
 
 /**
- * Reads the next names of commands (user NUL client NUL command), merged over the partitions. Commands that are gone
- * may be among them.
+ * Reads the next names of commands (user NUL client NUL command), merged over the partitions. Some of the commands may
+ * no longer exist.
  */
 export async function namesAfter(store: Store, owner: Owner, page: NamesPage): Promise<readonly string[]> {
   const { userId, clientId } = owner;
@@ -140,10 +140,13 @@ export async function namesAfter(store: Store, owner: Owner, page: NamesPage): P
   return inByteOrder([...new Set(found.flat())], (name) => name).slice(0, first);
 }
 
-/** The most users that are looked at at once: a page of users with a few names each takes few round trips. */
+/**
+ * The most users whose keys are read at once. With this number, a page over users with a few names each takes few round
+ * trips.
+ */
 const USERS = 64;
 
-/** Bounds of ZRANGEBYLEX for the names of one user, which are client NUL command. */
+/** Bounds for ZRANGEBYLEX of the names of one user, which have the form client NUL command. */
 type NameBounds = { readonly min: string; readonly max: string };
 const EVERY_NAME: NameBounds = { min: '-', max: '+' };
 
@@ -156,7 +159,7 @@ function afterName([, clientId = '', commandId = '']: Position): string {
   return `(${clientId}\0${commandId}`;
 }
 
-/** Reads the next names of all users of a partition: at least `first`, if there are that many. */
+/** Reads the next names of all users of a partition: at least `first`, if there are so many. */
 async function namesOfAll(store: Store, partition: number, { first, after }: NamesPage): Promise<readonly string[]> {
   const index = store.key(partition, 'cmdusers');
   const found = new Set<string>();
@@ -179,7 +182,7 @@ async function namesOfAll(store: Store, partition: number, { first, after }: Nam
 }
 
 type NamesOfUser = NameBounds & { readonly userId: string };
-/** The keys that hold a user's names: one for each span with names (see lib-spans). A name may be in two of them. */
+/** The keys that contain a user's names: one for each span with names (see lib-spans). A name may be in two spans. */
 type KeysOfUser = NamesOfUser & { readonly keys: readonly string[] };
 
 async function keysOf(store: Store, partition: number, users: readonly NamesOfUser[]): Promise<readonly KeysOfUser[]> {
@@ -193,7 +196,7 @@ async function keysOf(store: Store, partition: number, users: readonly NamesOfUs
   });
 }
 
-/** Returns how many of the first users have `wanted` names together; all if there are fewer names. */
+/** Returns how many of the first users have at least `wanted` names together; all users if there are fewer names. */
 async function usersWith(store: Store, users: readonly KeysOfUser[], wanted: number): Promise<number> {
   const counts = await store.read(
     users.flatMap(({ keys, min, max }) => keys.map((key) => ['ZLEXCOUNT', key, min, max] as const)),
@@ -206,7 +209,7 @@ async function usersWith(store: Store, users: readonly KeysOfUser[], wanted: num
   return users.length;
 }
 
-/** Reads names of users: at most `first` of each key. */
+/** Reads the names of users, at most `first` from each key. */
 async function namesIn(store: Store, users: readonly KeysOfUser[], first: number): Promise<readonly string[]> {
   const wanted = users.flatMap(({ keys, ...user }) => keys.map((key) => ({ ...user, key })));
   const names = await store.read(wanted.map(({ key, min, max }) => ['ZRANGEBYLEX', key, min, max, 'LIMIT', 0, first]));

@@ -1,6 +1,6 @@
 /**
- * What an act reads and writes when a client's link comes up or goes down: the link in the client's HASH, and the part
- * of the client's queue that the act moves.
+ * The transaction part for links of clients: reads and writes a client's link, and moves its queue, in several acts if
+ * necessary, when the link comes up or goes down.
  */
 import { wasDispatched } from '../../../core/commands/command.ts';
 import type { Binding } from '../../../core/commands/command-store.ts';
@@ -8,17 +8,18 @@ import type { Move, MovingQueue } from '../../../core/commands/transaction.ts';
 import type { ClientKey } from '../../../core/ids.ts';
 import { listOf, textOr, type ReadCommand, type Reply } from '../replies.ts';
 import { TransactionWrites, type QueuePart, type SeenQueue } from './transaction-writes.ts';
-import { Entry, heldCommand, type Held } from './record.ts';
+import { Entry, heldCommand, type LiveCommand } from './record.ts';
 
 /**
- * The most commands that one act moves. Each may add a row to the same block of history, which has at most 64 rows.
+ * The most commands that one act moves. Each may add a row to the same block of history, which has room for 64 rows.
  */
 export const MOVED_AT_ONCE = 64;
 
 /**
- * The link of a client, as field `b` of its HASH has it. `revision`: that of the actions that the client advertises.
- * While a queue moves to the link in parts, `upTo` is the last place that waited when the link came up, and `moved` the
- * last place that was moved. A command that is admitted meanwhile gets a later place, and a later part posts it.
+ * The link of a client, as field `b` of its HASH stores it. `revision`: the revision of the advertised actions. The
+ * queue may move to the link in several parts. Until the last part, `upTo` is the last place that was taken when the
+ * link came up, and `moved` is the last place that was moved. A command that is admitted meanwhile gets a later place,
+ * and a later part posts it.
  */
 type StoredLink = {
   readonly nodeId: string;
@@ -29,7 +30,7 @@ type StoredLink = {
   readonly moved: string;
 };
 
-/** Decodes a client's link; null for '', which means that it has none. */
+/** Decodes a client's link; null for '', which stands for no link. */
 export function parseLink(text: string): StoredLink | null {
   if (text === '') return null;
   const [nodeId = '', epoch = '', instanceId = '', revision = '', upTo = '', moved = ''] = text.split('\0');
@@ -40,9 +41,9 @@ function linkText({ nodeId, epoch, instanceId, revision, upTo, moved }: StoredLi
   return [nodeId, epoch, instanceId, revision, upTo, moved, ''].join('\0');
 }
 
-// Reads a queue.
+// Reading a queue.
 
-/** Returns the read that lists the live commands of a client, which `liveIds` takes from its answer. */
+/** Returns the read that lists the live commands of a client. `liveIds` decodes its reply. */
 export function liveRead(client: string): ReadCommand {
   return ['HKEYS', client];
 }
@@ -56,15 +57,15 @@ function linkRead(client: string): ReadCommand {
   return ['HGET', client, 'b'];
 }
 
-/** Returns the read of these commands, whose answer `heldIn` decodes. */
+/** Returns the read of these commands. `heldIn` decodes its reply. */
 function commandsRead(client: string, ids: readonly string[]): readonly ReadCommand[] {
   return ids.length === 0 ? [] : [['HMGET', client, ...ids.flatMap((id) => [`s${id}`, `a${id}`, `w${id}`])]];
 }
 
-/** Decodes those commands that are live. */
-function heldIn(reply: Reply | undefined): readonly Held[] {
+/** Decodes those commands in the reply that are live. */
+function heldIn(reply: Reply | undefined): readonly LiveCommand[] {
   const values = listOf(reply);
-  const found: Held[] = [];
+  const found: LiveCommand[] = [];
   for (let i = 0; i < values.length; i += 3) {
     const [state, request] = [values[i], values[i + 1]];
     if (typeof state !== 'string' || typeof request !== 'string') continue;
@@ -73,7 +74,7 @@ function heldIn(reply: Reply | undefined): readonly Held[] {
   return found;
 }
 
-/** The most fields that the HASH of a client with a short queue has besides the link. */
+/** The most fields, besides the link, in the HASH of a client with a short queue. */
 const SHORT_FIELDS = 4 * MOVED_AT_ONCE + 2;
 
 type Reading = {
@@ -82,11 +83,13 @@ type Reading = {
   readonly client: string;
   readonly connection: string;
   readonly isUp: boolean;
-  /** What is expected of the client; null: nothing. */
+  /** What this process expects of the client; null if nothing. */
   readonly seen: SeenQueue | null;
 };
 
-/** The live commands of a client when they were listed. `waiting`: those that move, in the order of their places. */
+/**
+ * The live commands of a client when they were listed. `waiting`: the commands that move, in the order of their places.
+ */
 type Listing = {
   readonly waiting: readonly { readonly id: string; readonly place: number }[];
   readonly running: readonly string[];
@@ -94,15 +97,16 @@ type Listing = {
 };
 
 /**
- * Reads a client's queue for the acts that move it. A client that was just seen without commands is not read. A short
- * queue is read whole. A long one is listed once, after the client was bound, and each part is read before it moves.
+ * Reads a client's queue for the acts that move it. If this process has just seen that a client has no commands,
+ * nothing is read. A short queue is read as a whole. A long queue is listed once, after the client was bound, and each
+ * part is read before it moves.
  */
 export class QueueReader {
   readonly #of: Reading;
   #seen: SeenQueue | null;
   #isRepeated = false;
   #listing: Listing | null = null;
-  /** The last place of the parts that have moved, and of the part that moves now. */
+  /** The last place of the parts that have moved (`#moved`), and of the part that is moving (`#moving`). */
   #moved = -1;
   #moving = -1;
   #isLast = false;
@@ -113,8 +117,8 @@ export class QueueReader {
   }
 
   /**
-   * Returns what the next act is decided by. `begun`: whether an act has passed; `failed`: whether the act is decided
-   * again.
+   * Returns the data for the next act. `begun`: whether an act has passed already. `failed`: whether the last act did
+   * not pass and is decided again.
    */
   async next(begun: boolean, failed: boolean): Promise<QueuePart> {
     const { read, client, connection, isUp } = this.#of;
@@ -140,7 +144,7 @@ export class QueueReader {
   async #next(failed: boolean): Promise<QueuePart> {
     const { read, client, isUp } = this.#of;
     if (!failed) this.#moved = this.#moving;
-    // The end of a link is over once a further listing finds no command that is queued for it.
+    // When a link goes down, its queue is listed again, until a listing finds no more queued commands.
     if (!failed && this.#isLast) [this.#listing, this.#moved] = [null, -1];
     for (;;) {
       const listing = (this.#listing ??= await this.#list());
@@ -166,7 +170,7 @@ export class QueueReader {
     const [states] = ids.length === 0 ? [] : await read([['HMGET', client, ...fieldsOfStates(ids)]]);
     const live = listOf(states).flatMap((state, i) => {
       const [, , place, , stage = ''] = textOr(state)?.split('\0', 5) ?? [];
-      // A command that has ended since its id was read has no state.
+      // A command that ended after its id was read has no state.
       return place === undefined ? [] : [{ id: ids[i] ?? '', place: Number(place), stage }];
     });
     const waiting = live.filter(({ stage }) => moves(stage, isUp)).sort((a, b) => a.place - b.place);
@@ -179,25 +183,25 @@ function advertisedRead(connection: string): ReadCommand {
   return ['HMGET', connection, 'epoch', 'rev'];
 }
 
-// Moves a queue.
+// Moving a queue.
 
-/** A part of a client's queue, and the link that the client had before the act. */
+/** A part of a client's queue, with the link that the client had before the act. */
 type Part = QueuePart & {
   readonly before: StoredLink | null;
-  /** Whether the client had the link that the act is about. */
+  /** Whether the client was bound to the link that the act is about. */
   readonly isBound: boolean;
   readonly isUp: boolean;
-  /** The last place of the part. */
+  /** The last place in the part. */
   readonly moved: string;
 };
 
-/** The words of an act that moves commands between links. */
+/** The transaction of an act that moves commands between links. */
 export class LinkTransaction extends TransactionWrites {
-  /** The commands of the act, as the act leaves them. */
+  /** The commands of the act, in their state after the act. */
   readonly entries: Entry[] = [];
   #part: Part | null = null;
 
-  /** Whether another act must move the next part of the queue. */
+  /** Whether another act must move another part of the queue. */
   get leavesMore(): boolean {
     const part = this.#part;
     if (!part || part.kind === 'whole' || (part.isUp && part.isLast)) return false;
@@ -205,10 +209,10 @@ export class LinkTransaction extends TransactionWrites {
   }
 
   /**
-   * Returns the commands of a client that the act moves. A short queue moves in one act, during which no other command
-   * may be admitted. A long queue moves in parts, and so does a short one if that failed. Before the first part an act
-   * binds the client to a link that comes up. A client whose link goes down is unbound with the part that seems to be
-   * the last one, and then parts follow until no command is queued.
+   * Returns the commands of a client that the act moves. A short queue moves in one act, which requires that no other
+   * command is admitted meanwhile. A long queue moves in parts, and so does a short queue after a failed attempt. When
+   * a link comes up, an act before the first part binds the client to it. When a link goes down, the client is unbound
+   * together with the part that seems to be the last; more parts follow until no command is queued.
    */
   moving(key: ClientKey, { binding: reported, link, begun = false }: Move): MovingQueue<Entry> {
     const { queue } = this.given.known ?? {};
@@ -220,16 +224,17 @@ export class LinkTransaction extends TransactionWrites {
     const binding = before && { ...before, epoch: Number(before.epoch) };
     const isUp = link !== 'down';
     const none = { binding, waiting: [], arrived: [], running: [], isLast };
-    // Another act has moved the last part, or the client has another link.
+    // Another act has moved the last part already, or the client has another link.
     if (isUp && begun && !before?.moved) return { ...none, isLast: true };
     const entries = queue.commands.map((command) => Entry.live(command));
     const next = entries
       .filter(({ command: { stage } }) => moves(stage, isUp))
       .sort((a, b) => Number(a.place) - Number(b.place));
     const running = entries.filter(({ command }) => isLast && isUp && wasDispatched(command));
-    // Commands that an earlier instance runs are only reported.
+    // Commands that an earlier instance is running are reported, but not moved.
     const own = running.filter(({ command }) => command.boundInstanceId === reported.instanceId);
-    // As long as the last command of a part waits, no new command gets a place before it.
+    // These conditions hold the queue in place: while the last command of the part waits, no new command gets a place
+    // before it.
     for (const { command, start } of [...next, ...own])
       this.call.starts(this.act, client, `s${command.commandId}`, start);
     if (kind === 'whole') this.call.only(this.act, client, fieldsOfStates(listed));
@@ -244,8 +249,8 @@ export class LinkTransaction extends TransactionWrites {
   }
 
   /**
-   * Binds the client whose queue the act moves. Until the last part the link says how far the queue has moved. With the
-   * last part, commands that were admitted for the link since the queue was listed are posted to its node.
+   * Binds the client whose queue the act moves. Until the last part, the link stores how far the queue has moved. With
+   * the last part, commands that were admitted for the link since the listing are posted to its node.
    */
   bind(key: ClientKey, binding: Binding | null): void {
     const part = this.#part;
@@ -262,7 +267,7 @@ export class LinkTransaction extends TransactionWrites {
     const revision = kind === 'next' && before ? before.revision : this.#advertised(hash, epoch, part);
     const link = { nodeId, epoch, instanceId, revision };
     if (kind === 'first') {
-      // Only Redis knows the last place of the queue.
+      // Redis inserts the last place of the queue, because only Redis knows it.
       const [start = '', rest = ''] = linkText({ ...link, upTo: '\x01', moved }).split('\x01');
       this.changes++;
       return this.call.link(this.act, client, [start, rest]);
@@ -274,7 +279,9 @@ export class LinkTransaction extends TransactionWrites {
     if (mailbox !== null) this.call.late(this.act, client, { mailbox, key, states: fieldsOfStates(listed) });
   }
 
-  /** Returns the revision of the actions that a client advertises over the link with this epoch; '' if it has none. */
+  /**
+   * Returns the revision of the actions that the client advertises over the link with this epoch; '' if there is none.
+   */
   #advertised(hashOfClient: string, epoch: string, { advertised: [of, revision] }: QueuePart): string {
     const connection = this.call.hash(this.call.key('conn', hashOfClient));
     this.call.equal(this.act, connection, 'epoch', of);

@@ -1,12 +1,14 @@
 /**
- * Reads and writes the text of a command's record, of which Lua reads single fields by their place, and holds commands
- * in this process: the cache of live ones, from which the next act on them is decided without a read, and a command in
- * the transaction of one act.
+ * Encodes and decodes the record of a command, and holds commands in this process: a cache of live commands, from which
+ * the next act on them is decided without a read, and the commands in the transaction of one act.
  *
- * A client's HASH has its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params, `w<id>` the waits;
- * and of the client: `b` the link that it is bound to (see link-transaction.ts), `n` how many commands were not dispatched,
- * `o` the highest place in its queue that was given to a command. `n` and `o` are removed once every command was
- * dispatched. The record of an ended command is one text: the state, and then the request.
+ * Lua reads single fields of a record by their position.
+ *
+ * The HASH of a client contains its live commands: `s<id>` the state, `a<id>` the request, `p<id>` the params, `w<id>`
+ * the waits. Three further fields concern the client: `b`, the link that the client is bound to (see
+ * link-transaction.ts); `n`, the number of commands that were not dispatched; and `o`, the highest place in its queue
+ * that was given to a command. `n` and `o` are removed once every command was dispatched. The record of an ended
+ * command is one text: the state, followed by the request.
  */
 import type { CallerLabel } from '../../../core/auth/caller-label.ts';
 import type { ClientType } from '../../../core/connections/connection.ts';
@@ -27,9 +29,7 @@ import type { Fields, Reply } from '../replies.ts';
 import type { HeldCommand, Progress } from '../../../core/commands/transaction.ts';
 import { commandKeyText, type CommandKey } from '../../../core/ids.ts';
 
-/**
- * The fields of a record's state, which are those that change, in the order of its text. Each is followed by a NUL.
- */
+/** The fields of a record's state, which change, in the order of its text. Each field is followed by a NUL. */
 export const STATE = [
   'rev',
   'admittedAt',
@@ -65,7 +65,10 @@ export const STATE = [
   'queuedBytes',
   'unmarked',
 ] as const;
-/** The fields of the request, which follow those of the state. They never change, but for the last two of OPTIONAL. */
+/**
+ * The fields of a record's request, which follow those of the state. They never change, except the last two of
+ * OPTIONAL.
+ */
 export const REQUEST = [
   'ch',
   'uh',
@@ -88,8 +91,8 @@ export const REQUEST = [
   'callSpan',
 ] as const;
 /**
- * The fields that a request may have besides. Those after the last one with a value are left out, so that a request
- * without any of them takes no more bytes. Records that were written before one was added lack it.
+ * The optional fields of a request. Those after the last field with a value are omitted, so that a request without any
+ * of them takes no more bytes. Records from before a field was introduced lack it.
  */
 const OPTIONAL = ['contextId', 'labelKind', 'labelName', 'labelVersion', 'answeredAt', 'owedBy'] as const;
 const PLACES: ReadonlyMap<string, number> = new Map([...STATE, ...REQUEST, ...OPTIONAL].map((name, at) => [name, at]));
@@ -104,15 +107,15 @@ export function requestField(fields: readonly string[], name: (typeof REQUEST | 
   return fields[(PLACES.get(name) ?? -1) - STATE.length] ?? '';
 }
 
-/** Returns the names of these fields, each followed by its place in the text of a record, from 1. */
+/** Returns the names of these fields, each followed by its position in the text of a record, from 1. */
 export function placesOf(...names: readonly ((typeof STATE)[number] | (typeof REQUEST)[number])[]): readonly string[] {
   return names.flatMap((name) => [name, String((PLACES.get(name) ?? -1) + 1)]);
 }
 
-/** What is left of the record of an ended command, and until when (see lib-reduce in commands-records.lua). */
+/** The mark that remains of the record of an ended command, and until when (see lib-reduce in commands-records.lua). */
 export type StoredMark = { readonly mark: CommandMark; readonly digest: string; readonly until: number };
 
-/** Decodes a mark that stands in the place of a record; null for a record. */
+/** Decodes a mark, which takes the place of a record; null if the text is a record. */
 export function decodeMark(text: string): StoredMark | null {
   if (!text.startsWith('m\0')) return null;
   const [, until, , endedAt, outcome, execution, code = '', hadResult, digest = ''] = text.split('\0');
@@ -141,7 +144,7 @@ export function textsOf(text: string): readonly string[] {
   return text.split('\0');
 }
 
-/** The text that a record has instead of its result's span if there was no room for the result in its user's share. */
+/** Takes the place of the result's span in a record if the user's share had no room for the result. */
 const NO_ROOM = '-';
 
 type Values = Readonly<Record<string, string | null | undefined>>;
@@ -154,13 +157,15 @@ export function encodeRequest(values: Values): string {
   return `${texts.join('\0')}\0`;
 }
 
-/** Returns the fields of a request that say who made it. */
+/** Returns the fields of a request that tell who made it. */
 export function callerFields({ kind, name, label }: CommandCaller): Values {
   const named = { callerKind: kind, callerName: name };
   return label ? { ...named, labelKind: label.kind, labelName: label.name, labelVersion: label.version } : named;
 }
 
-/** Returns the text of a request with what the record says of the answer: its last fields, which change. */
+/**
+ * Returns the text of a request with the present values of its last fields, which tell about the answer and may change.
+ */
 function withAnswer(request: string, before: Command, { answeredAt, owedBy }: Command): string {
   if (answeredAt === before.answeredAt && owedBy === before.owedBy) return request;
   const fields = request.split('\0').slice(0, -1);
@@ -169,9 +174,9 @@ function withAnswer(request: string, before: Command, { answeredAt, owedBy }: Co
   return `${[...kept, answeredAt ?? '', ...(owedBy === undefined ? [] : [owedBy])].join('\0')}\0`;
 }
 
-/** What the state of a record has besides core's Command. */
+/** The values in the state of a record that core's Command does not have. */
 type StateExtras = {
-  /** Grows with every write. Together with `admittedAt` it tells apart all states that a command ever has. */
+  /** Grows with every write. Together with `admittedAt`, it distinguishes all states that a command ever has. */
   readonly rev: number;
   /** The place in the client's queue. */
   readonly place: string;
@@ -181,11 +186,11 @@ type StateExtras = {
   readonly resultIn: string;
   readonly progress: { readonly rows: number; readonly at: number } | null;
   readonly queuedBytes: number;
-  /** Whether the relay made the id, and there was no room for its mark. */
+  /** True if the relay made the id and there was no room for its mark. */
   readonly unmarked: boolean;
 };
 
-/** Encodes the state of a record, in the order of STATE. */
+/** Encodes the state of a record, with its fields in the order of STATE. */
 function stateText(c: Command, more: StateExtras): string {
   const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value));
   const reason = c.reason?.replaceAll('\0', '');
@@ -231,7 +236,7 @@ function stateText(c: Command, more: StateExtras): string {
   return `${fields.join('\0')}\0`;
 }
 
-/** Returns what a state, split into its fields, has besides the command. */
+/** Returns the values of a state that core's Command does not have. */
 function extrasOf(state: readonly string[]): StateExtras {
   const [rows, forgetAt] = [fieldOf(state, 'progressRows'), fieldOf(state, 'forgetAt')];
   return {
@@ -253,7 +258,7 @@ export function decodeCommand(record: Fields): Command {
   return commandOf({ state: texts.slice(0, STATE.length), request: texts.slice(STATE.length) });
 }
 
-/** Decodes a record whose text was split into its fields before. */
+/** Decodes a record whose text is already split into its fields. */
 function commandOf({ state, request }: RecordTexts): Command {
   const text = (name: string): string => {
     const at = PLACES.get(name) ?? -1;
@@ -318,7 +323,7 @@ function callerOf(text: (name: string) => string): CommandCaller {
 }
 
 /**
- * Decodes the record of a command that ended just now, for its waiters: the result counts as present even if there was
+ * Decodes the record of a command that has just ended, for its waiters. The result counts as present, even if there was
  * no room to store it.
  */
 export function decodeEnded(record: Fields): Command {
@@ -330,15 +335,15 @@ export function decodeCommandOr(record: Fields): Command | null {
   return typeof record === 'string' ? decodeCommand(record) : null;
 }
 
-/** Parses JSON that our own acts wrote. */
+/** Parses JSON without validating it, because only this backend wrote it. */
 function parsed<T>(json: string | null): T | null {
   return json === null ? null : (JSON.parse(json) as T);
 }
 
 /**
- * Returns a command as it is shown at this time. `resultExpired` is also set once the command completed `retentionMs`
- * ago, because results are shown no longer. It is set even if there was no result, because the record does not say
- * whether there was one.
+ * Returns a command as it is shown at this time. `resultExpired` is set also once the command completed more than
+ * `retentionMs` ago, because results are not shown for longer. It is then set even for a command without a result,
+ * because the record does not tell whether there was one.
  */
 export function retained(
   command: Command,
@@ -352,20 +357,21 @@ export function retained(
 // Commands as this process holds them.
 
 /** A live command as this process last read or wrote it. */
-export type Held = {
+export type LiveCommand = {
   readonly command: Command;
-  /** What the state of the record has besides the command. */
+  /** The values in the state of the record that core's Command does not have. */
   readonly extras: StateExtras;
   /** The text of the record's request (see `encodeRequest`). */
   readonly request: string;
-  /** The waiters of the command, as the text in its client's HASH; null if they are not known. */
+  /** The waiters of the command, in the text form of its client's HASH; null if unknown. */
   readonly waits: string | null;
-  /** The command's params as JSON; null if they are not known. */
+  /** The params of the command as JSON; null if unknown. */
   readonly params: string | null;
 };
 
 /**
- * The most commands in the cache, and the most characters. The oldest are dropped; each drop costs a slower act later.
+ * The most commands in the cache, and the most characters. Beyond this, the oldest are dropped; the next act on a
+ * dropped command must read it.
  */
 const MOST = 20_000;
 const MOST_CHARS = 32 * 1024 * 1024;
@@ -373,27 +379,27 @@ const MOST_CHARS = 32 * 1024 * 1024;
 /** The memory that a decoded command takes besides its texts, estimated in characters. */
 const COMMAND_CHARS = 2_000;
 
-type HeldTexts = Pick<Held, 'request' | 'waits' | 'params'> & { readonly state: string };
+type HeldTexts = Pick<LiveCommand, 'request' | 'waits' | 'params'> & { readonly state: string };
 
 /** Decodes a live command from the texts of its record. */
-export function heldCommand({ state, request, waits, params }: HeldTexts): Held {
+export function heldCommand({ state, request, waits, params }: HeldTexts): LiveCommand {
   const texts = { state: textsOf(state), request: textsOf(request) };
   return { command: commandOf(texts), extras: extrasOf(texts.state), request, waits, params };
 }
 
 /**
- * Live commands whose records this process knows. A missing or outdated entry does no harm: Redis compares what an act
- * was decided by, and if it differs the act is decided again by what is read.
+ * A cache of the records of live commands. A missing or outdated entry is harmless: Redis compares the data that
+ * decided an act, and if it differs the data is read and the act is decided again.
  */
 export interface HeldCommands {
-  get(key: CommandKey): Held | undefined;
-  put(key: CommandKey, held: Held): void;
+  get(key: CommandKey): LiveCommand | undefined;
+  put(key: CommandKey, held: LiveCommand): void;
   drop(key: CommandKey): void;
 }
 
 /** Creates an empty cache. `most`: the most commands in it. */
 export function createHeldCommands(most = MOST): HeldCommands {
-  const known = new Map<string, Held>();
+  const known = new Map<string, LiveCommand>();
   let chars = 0;
   const remove = (name: string): void => {
     const held = known.get(name);
@@ -417,11 +423,11 @@ export function createHeldCommands(most = MOST): HeldCommands {
   };
 }
 
-function sizeOf({ request, waits, params }: Held): number {
+function sizeOf({ request, waits, params }: LiveCommand): number {
   return request.length + COMMAND_CHARS + (waits?.length ?? 0) + (params?.length ?? 0);
 }
 
-type Added = {
+type NewEntry = {
   readonly request: string;
   readonly params: string | null;
   readonly markedBy: string | null;
@@ -429,36 +435,36 @@ type Added = {
 };
 
 /**
- * A command in the transaction of one act: as it was read or remembered, and as the act leaves it. Only the transaction
- * changes it.
+ * A command in the transaction of one act: as it was before (read or remembered), and as it is after the act. Only the
+ * transaction changes it.
  */
 export class Entry implements HeldCommand {
   command: Command;
   queuedOn: string | null;
   markedBy: string | null;
   progress: Progress | null;
-  /** The bytes that its params hold of the share queued_bytes. */
+  /** The bytes of its params that count in the share queued_bytes. */
   queuedBytes: number;
-  /** Whether the relay made its id, and there was no room for its mark. */
+  /** True if the relay made its id and there was no room for its mark. */
   unmarked: boolean;
   /** When the record of an ended command is forgotten; null while the command is live. */
   forgetAt: number | null;
-  /** The span of its result: '' if there is none, '-' if there was no room for it. */
+  /** The span of its result; '' if there is none, '-' if there was no room for it. */
   resultIn: string;
-  /** Who waits for the command, as one text; null: not known. */
+  /** The waiters of the command, as one text; null if unknown. */
   waits: string | null;
-  /** `waits` before the act, once the act has changed them. */
+  /** The value of `waits` before the act; null if the act has not changed it. */
   waitsBefore: string | null = null;
-  /** The key that has the record of an ended command; null while the command is live. */
+  /** The key that contains the record of an ended command; null while the command is live. */
   span: string | null;
-  /** The node that the act posts the command to; null: none. */
+  /** The node that the act posts the command to; null if it posts none. */
   offeredTo: string | null = null;
   isChanged = false;
   readonly isNew: boolean;
-  /** What was known of the command before the act; of a new command, its request and params. */
-  readonly held: Held;
+  /** The command before the act. For a new command, only its request and params are valid. */
+  readonly held: LiveCommand;
 
-  private constructor(held: Held, { span, isNew }: { readonly span: string | null; readonly isNew: boolean }) {
+  private constructor(held: LiveCommand, { span, isNew }: { readonly span: string | null; readonly isNew: boolean }) {
     const { command, extras, waits } = held;
     this.held = held;
     this.command = command;
@@ -474,40 +480,42 @@ export class Entry implements HeldCommand {
     this.resultIn = extras.resultIn;
   }
 
-  /** A live command as this process remembers it. */
-  static live(held: Held): Entry {
+  /** Creates the entry of a live command that this process remembers. */
+  static live(held: LiveCommand): Entry {
     return new Entry(held, { span: null, isNew: false });
   }
 
-  /** A live command that was read. */
+  /** Creates the entry of a live command that was read. */
   static read(texts: { readonly state: string; readonly request: string; readonly waits: string }): Entry {
     return Entry.live(heldCommand({ ...texts, params: null }));
   }
 
-  /** The record of an ended command. `span`: the key that has it. */
+  /** Creates the entry of an ended command. `span`: the key that contains its record. */
   static ended(whole: string, span: string): Entry {
     const held = heldCommand({ ...splitRecord(whole), waits: '', params: null });
     return new Entry(held, { span, isNew: false });
   }
 
-  /** A command that the act adds. */
-  static added(command: Command, { request, params, markedBy, queuedBytes }: Added): Entry {
+  /** Creates the entry of a command that the act adds. */
+  static added(command: Command, { request, params, markedBy, queuedBytes }: NewEntry): Entry {
     const of = { queuedOn: command.nodeId, markedBy, queuedBytes };
     const extras = { rev: 0, place: '', forgetAt: null, resultIn: '', progress: null, unmarked: false, ...of };
     return new Entry({ command, extras, request, waits: '', params }, { span: null, isNew: true });
   }
 
-  /** The place in the client's queue; '' for a new command. Only Redis knows that of a new one. */
+  /** The place in the client's queue; '' for a new command, whose place only Redis knows. */
   get place(): string {
     return this.held.extras.place;
   }
 
-  /** How the text in Redis begins. No other state that this command had or will have begins like that. */
+  /**
+   * The beginning of its text in Redis. No other state that this command had or will have begins with the same text.
+   */
   get start(): string {
     return `${this.held.extras.rev}\0${this.held.command.admittedAt}\0`;
   }
 
-  /** Returns the text of the state after the act. `place`: that of a new command, which only Redis knows. */
+  /** Returns the text of the state after the act. `place`: the place of a new command, which only Redis knows. */
   state(place = this.isNew ? '0' : this.place): string {
     return stateText(this.command, this.#extras(place));
   }
@@ -518,7 +526,7 @@ export class Entry implements HeldCommand {
     return { rev: this.#revAfter(), place, ...more };
   }
 
-  /** An act that changes nothing writes nothing, so the next revision is left to the act that does. */
+  /** An act that changes nothing keeps the revision, because it writes nothing. */
   #revAfter(): number {
     const { rev } = this.held.extras;
     if (this.isNew) return this.command.version;
@@ -530,15 +538,16 @@ export class Entry implements HeldCommand {
     return this.state() + this.request;
   }
 
-  /** The text of the request after the act. */
+  /** Returns the text of the request after the act. */
   get request(): string {
     return withAnswer(this.held.request, this.held.command, this.command);
   }
 
   /**
-   * Returns the command as this process remembers it after the act. `place`: as Redis answered it; '' if it did not.
+   * Returns the command as this process should remember it after the act. `place`: the place in the answer of Redis; ''
+   * if the answer has none.
    */
-  remembered(place: string): Held {
+  remembered(place: string): LiveCommand {
     const { command, held, waits } = this;
     const extras = this.#extras(this.isNew ? place || '0' : this.place);
     return { command, extras, request: this.request, waits, params: held.params };

@@ -31,7 +31,7 @@ import { callerFields, encodeRequest, retained } from './record.ts';
 import type { ExpectedClient, TransactionInput } from './transaction-writes.ts';
 import { QueueReader } from './link-transaction.ts';
 import { amountsRead, clientRead, contextReads, liveReads, paramsRead, type RedisTransaction } from './transaction.ts';
-import type { Act, Done, Failure } from './transactions.ts';
+import type { Act, ActResult, Failure } from './transactions.ts';
 
 /** The most characters of a history row besides its payload. */
 const ROW_CHARS = 512;
@@ -57,11 +57,11 @@ export function createRedisCommands(redis: RedisDeps): CommandStore {
   };
 }
 
-/** Runs an act on a known command, and keeps the cache of live commands true. */
+/** Runs an act on a known command, and updates the cache of live commands. */
 export async function changeCommand<T>(
   deps: CommandDeps,
   act: Omit<Act<T>, 'key'> & { readonly key: CommandKey },
-): Promise<Done<T>> {
+): Promise<ActResult<T>> {
   const { held, transactions } = deps;
   const { key } = act;
   try {
@@ -75,8 +75,8 @@ export async function changeCommand<T>(
   }
 }
 
-/** Updates the cache of live commands from an act's answer, and adds the commands that it posted to this process. */
-function remember({ held, store }: CommandDeps, { entries, place }: Done<unknown>): void {
+/** Updates the cache of live commands after an act, and adds the commands that the act posted to this process. */
+function remember({ held, store }: CommandDeps, { entries, place }: ActResult<unknown>): void {
   for (const entry of entries) {
     const { command, offeredTo } = entry;
     const isNamed = offeredTo !== null && offeredTo === store.callerOf(store.partitionOfUser(command.userId))?.nodeId;
@@ -85,7 +85,7 @@ function remember({ held, store }: CommandDeps, { entries, place }: Done<unknown
   }
 }
 
-/** Returns the first reads of an act on a command: the command, and the spans of the ended ones. */
+/** Returns the first reads of an act on a command: the command, and the spans of ended commands. */
 export function commandReads({ store }: Pick<CommandDeps, 'store'>, key: CommandKey): Act<unknown>['first'] {
   const [client, , user] = nameArgs(store, key);
   return (keyOf, partition) => [
@@ -96,7 +96,7 @@ export function commandReads({ store }: Pick<CommandDeps, 'store'>, key: Command
 
 // Admission.
 
-/** Admits a command. If Redis has registered the caller's wait, this process keeps the wait too. */
+/** Admits a command. If Redis has registered the caller's wait, this process keeps the wait as well. */
 async function admit(deps: CommandDeps, request: AdmitRequest): Promise<AdmitResult> {
   const { waits, retentionMs } = deps;
   const wait = waits.begin(request, request.waiter);
@@ -115,20 +115,20 @@ async function admit(deps: CommandDeps, request: AdmitRequest): Promise<AdmitRes
   }
 }
 
-async function admitAs(deps: CommandDeps, request: AdmitRequest, wait: string): Promise<Done<AdmitResult>> {
+async function admitAs(deps: CommandDeps, request: AdmitRequest, wait: string): Promise<ActResult<AdmitResult>> {
   const { store, transactions, held } = deps;
   const { userId, params, seen = null, waiter, kept, contextId = null } = request;
   const text = requestText(store, request);
   const partition = store.partitionOfUser(userId);
   const nodeId = store.callerOf(partition)?.nodeId;
-  // A context must be read, so what is expected of the client is of no use.
+  // With a context, the act must read anyway, so it does not use the expected client.
   const isExpected = seen !== null && contextId === null && waiter.callerNodeId === nodeId;
   const client = isExpected ? expectedClient(store, seen) : null;
   const done = await transactions.run<AdmitResult>({
     key: request,
     given: { text, wait, seen: seen ? seenText(store, seen) : undefined },
     known(failed) {
-      // If only the number of waiting commands differed, the rest of what is expected is still so.
+      // If only the number of waiting commands was different, the other expectations are still valid.
       const waiting = failed?.reason === 'differs' ? Number(failed.value) : NaN;
       if (failed && !(waiting > 0)) return null;
       if (failed) transactions.remembered.waiting.set(clientKeyText(request), waiting);
@@ -143,20 +143,20 @@ async function admitAs(deps: CommandDeps, request: AdmitRequest, wait: string): 
   });
   const { answer, entries } = done;
   const [entry] = entries;
-  // A command that is queued on this node is only named in its mailbox, so its record is cached here.
+  // The mailbox row of a command that is queued on this node contains only its name, so the record is cached here.
   if (answer.kind === 'admitted' && entry && entry.command.nodeId === nodeId)
     held.put(request, entry.remembered(done.place));
   else if (answer.kind === 'attached') remember(deps, done);
   return done;
 }
 
-/** Returns what this process expects of a client whose connection it has seen. */
+/** Returns what this process expects of a client, according to the connection that the caller has seen. */
 function expectedClient(store: Store, seen: Connection): ExpectedClient {
   const { nodeId, epoch, instanceId } = seen;
   return { binding: { nodeId, instanceId, epoch }, link: [seenText(store, seen), '', ''].join('\0') };
 }
 
-/** Returns how the text of this connection's link begins in the HASH of its client (see link-transaction.ts). */
+/** Returns the beginning of the text of this connection's link in the HASH of its client (see link-transaction.ts). */
 function seenText(store: Store, { nodeId, epoch, instanceId, actions }: Connection): string {
   return [nodeId, epoch, instanceId, revisionOf(store, actions), ''].join('\0');
 }
@@ -176,7 +176,7 @@ function admissionReads(
   ];
 }
 
-/** Returns the refusal that a guard in Redis found; null: the act is decided again. */
+/** Returns the refusal for a guard that failed in Redis; null if the act must be decided again. */
 function refusalOf({ reason, value }: Failure, { chosenId }: AdmitQuestion): AdmitResult | null {
   const code = reason as AdmitRefusal;
   if (reason === 'capacity_exceeded' || reason === 'queue_full') return { kind: 'refused', code };
@@ -254,7 +254,8 @@ async function report(deps: CommandDeps, key: CommandKey, reported: Report): Pro
 }
 
 /**
- * Returns what this process remembers of a command, if it knows who waits for it; null once Redis had something else.
+ * Returns what this process remembers of a command. Null if its waiters are unknown, or if the last attempt failed
+ * because Redis had other data.
  */
 export function knownCommand(
   { held }: CommandDeps,
@@ -267,8 +268,8 @@ export function knownCommand(
 }
 
 /**
- * Records an end, and replies to the callers of this node, for which Redis posts no row. If an answer was lost and the
- * end is reported again, the record is found, and the result is read for the callers.
+ * Records an end, and replies to the callers of this node, to which Redis posts no row. If the end is reported again
+ * because an answer was lost, the record has ended already; then the result is read for the callers.
  */
 async function finish(deps: CommandDeps, key: CommandKey, end: End): Promise<FinishResult> {
   const { waits } = deps;
@@ -303,7 +304,7 @@ async function settle(deps: CommandDeps, key: CommandKey, settlement: Settlement
   return answer;
 }
 
-/** Reads the result of an ended command; null if there is none, or it is no longer shown. */
+/** Reads the result of an ended command; null if there is none, or if it is no longer shown. */
 function readResult(deps: CommandDeps, key: CommandKey): Promise<JsonText | null> {
   return readCommand(deps, key, (tx) => {
     const entry = tx.find(key);
@@ -311,7 +312,7 @@ function readResult(deps: CommandDeps, key: CommandKey): Promise<JsonText | null
   });
 }
 
-/** Reads the mark of an ended command; null if it has a record, or is unknown. */
+/** Reads the mark of an ended command; null if the command still has a record, or is unknown. */
 function readMark(deps: CommandDeps, key: CommandKey): Promise<CommandMark | null> {
   return readCommand(deps, key, (tx) => {
     const mark = tx.find(key) ? null : tx.markOf(key, null);
@@ -319,7 +320,7 @@ function readMark(deps: CommandDeps, key: CommandKey): Promise<CommandMark | nul
   });
 }
 
-/** Reads what the transaction of an act finds of a command. Changes nothing. */
+/** Runs a transaction that only reads a command. */
 async function readCommand<T>(
   deps: CommandDeps,
   key: CommandKey,
@@ -339,7 +340,7 @@ async function readCommand<T>(
 
 /**
  * Moves a client's queue in parts, one act for each part, so that a long queue does not block other calls. If a part
- * fails, the next link of the client moves the rest, or the cleanup after the node does.
+ * fails, the rest is moved when the client gets its next link, or by the cleanup after the node.
  */
 export async function moveQueue(deps: CommandDeps, key: ClientKey, move: Move): Promise<RebindResult> {
   const { transactions } = deps;
@@ -382,7 +383,7 @@ function createQueueReader({ store, transactions }: CommandDeps, key: ClientKey,
   return reader;
 }
 
-/** Encodes the request of a new record, with the hashes that its keys are made of. */
+/** Encodes the request of a new record, including the hashes that its keys are made of. */
 function requestText(store: Store, request: AdmitRequest): string {
   const { userId, clientId, commandId, action, digest, scopeId, namedInstanceId, contextId, owedBy } = request;
   const { traceId, parentSpanId, traceFlags, traceState, callSpan, clientType } = request;

@@ -1,46 +1,50 @@
 /**
- * Builds one call of program/transaction.lua from the acts of a turn: what is read, what must still hold, guards, and
- * writes that are merged by key. Knows no rule.
+ * Builds one call of program/transaction.lua from the acts of a tick: the reads, the conditions that must still hold,
+ * the guards, and the writes, merged by key.
+ *
+ * It contains no rule about commands.
  */
 import type { ClientKey } from '../../../core/ids.ts';
 import type { BucketRate } from '../../../core/rates.ts';
 import type { KeyKind } from '../keys.ts';
 import type { StoreFrame } from '../program-calls.ts';
 
-/** What a call needs of its partition. `key`: returns the name of a key. */
+/** The settings of a call for its partition. `key`: returns the name of a key. */
 export type CallSettings = {
   readonly key: (kind: KeyKind, part?: string, more?: string) => string;
   readonly retentionMs: number;
   readonly streamMessages: number;
   readonly streamsPerUser: number;
-  /** Whether each act is decided on its own, for tests. */
+  /** Whether Redis decides the acts one by one in any case. For tests. */
   readonly careful: boolean;
-  /** Whether the call opens streams. It then renews the expiry of each. */
+  /** Whether the call can open streams. If so, it renews the expiry of each stream. */
   readonly opens: boolean;
 };
 
-/** How far the relay's time may be behind the time of Redis, and ahead of it, in milliseconds. */
+/** How far the relay's time may be behind (BEHIND_MS) or ahead of (AHEAD_MS) the time of Redis, in milliseconds. */
 const BEHIND_MS = 250;
 const AHEAD_MS = 1_000;
-/** The most rows beyond the limit of a stream that stay for a while: as in lib-history-blocks of history-rows.lua. */
+/**
+ * The most rows beyond the limit of a stream that may stay for a while, as in lib-history-blocks of history-rows.lua.
+ */
 const SLACK = 256;
 
 const NUL = '\0';
-/** The limit of a number that only becomes smaller. */
+/** Stands for the limit of a number that the call only decreases. */
 const NO_LIMIT = 1e15;
 
-/** A HASH that is read, and the fields. */
+/** A HASH with the fields that are read. */
 export type ReadHash = { readonly slot: string; readonly key: string; readonly fields: Set<string> };
 
-/** The comparisons of each HASH, by its slot: field, expected text, acts. */
+/** For each HASH, by its slot: a comparison is a field, the expected text, and the acts that need it. */
 type Comparisons = Map<string, Map<string, [field: string, expected: string, acts: string]>>;
 type Comparison = { readonly act: number; readonly field: string; readonly expected: string };
 type Write = { readonly start: readonly string[]; readonly words: string[]; index: string };
 type Sum = { sum: number; come: number; index: string };
-/** `place`: the place among the scopes of the call, from 1. */
+/** `place`: the index among the scopes of the call, from 1. */
 type Scope = Sum & { readonly key: string; readonly scope: string; readonly place: number; limit: number; go: number };
-/** `place`: the place among the numbers of the call, from 0. */
-type Counted = Sum & { readonly place: number; words: readonly string[] };
+/** `place`: the index among the numbers of the call, from 0. */
+type CallNumber = Sum & { readonly place: number; words: readonly string[] };
 type Bucket = { readonly words: readonly string[]; come: number; index: string };
 type Share = Sum & {
   readonly of: ShareOf;
@@ -48,34 +52,40 @@ type Share = Sum & {
   readonly over: readonly [string, string];
 };
 type Waiting = { readonly slot: string; index: string; readonly words: string[] };
-/** Where commands are posted that were admitted after a queue was read. `states`: the fields that were read. */
+/**
+ * A mailbox for commands that were admitted after a queue was read. `states`: the fields of the commands that were
+ * read.
+ */
 type Late = { readonly mailbox: string; readonly key: ClientKey; readonly states: readonly string[] };
 type Stream = Pick<StreamOf, 'userId' | 'uh' | 'suffix'> & {
   readonly words: readonly string[];
   readonly renewal: readonly string[];
   readonly rows: string[];
   readonly ids: string[];
-  /** The mark of each row, '' for none. */
+  /** The mark of each row; '' for a row without a mark. */
   readonly marks: string[];
   acts: string;
 };
 
-/** A row of history. `commandId`: '' if it is of no command; `mark`: the words of its mark, '' if it has none. */
+/**
+ * A row of history. `commandId`: '' if the row is about no command. `mark`: the arguments of the row's mark; '' if it
+ * has none.
+ */
 type RowOf = { readonly text: string; readonly commandId: string; readonly mark: string };
 
-/** An amount of a share that an act takes or gives back. */
+/** An amount that an act takes of a share or gives back. */
 type ShareOf = {
   readonly letter: string;
   readonly uh: string;
-  /** The span with which it is given back; '' if none. */
+  /** The span that gives the amount back when it is removed; '' if there is none. */
   readonly span: string;
-  /** The guarantee of a user and the total; null: no guard. */
+  /** The guarantee of a user and the total; null if the share is not guarded. */
   readonly bound: readonly [guarantee: number, total: number | null] | null;
-  /** For history: the index of users over their guarantee, and the user's member in it. */
+  /** For history: the index of users who are over their guarantee, and the user's member in it. */
   readonly over?: readonly [key: string, member: string];
 };
 
-/** `within`: the limit holds only while a scope holds more than `above` reservations. */
+/** A change of a number. `within`: the limit only holds while the scope has more than `above` reservations. */
 type ChangeOfNumber = {
   readonly by: 1 | -1;
   readonly limit: number;
@@ -83,7 +93,7 @@ type ChangeOfNumber = {
   readonly within?: { readonly sh: string; readonly above: number };
 };
 
-/** The stream to which a row is appended. `renewal`: what renews its expiry; empty if that is not due. */
+/** The stream that a row is appended to. `renewal`: the arguments that renew its expiry; empty if no renewal is due. */
 export type StreamOf = {
   readonly key: string;
   readonly userId: string;
@@ -99,16 +109,18 @@ function sign(act: number, count: number): string {
   return String.fromCharCode(act, count);
 }
 
-/** The acts of one call. An act is a number from 1. */
+/** The acts of one call, with everything that they read, check and write. An act is a number, from 1. */
 export class TransactionCall {
   readonly now: number;
   readonly settings: CallSettings;
   readonly meta: ReadHash;
   acts = 0;
-  /** The streams whose expiry this call renews, and the keys that it registers. */
+  /** `renewed`: the streams whose expiry this call renews. `opened`: the keys that it registers. */
   readonly renewed: string[] = [];
   readonly opened = new Set<string>();
-  /** By key of a scope's reservations, the time by which this call has it searched for due commands. */
+  /**
+   * By the key of a scope's reservations: the time by which this call makes Redis search the scope for due commands.
+   */
   readonly searched = new Map<string, number>();
   readonly #hashes = new Map<string, ReadHash>();
   readonly #equal: Comparisons = new Map();
@@ -120,12 +132,12 @@ export class TransactionCall {
   readonly #deadlines: string[][] = [];
   readonly #unknown: string[][] = [];
   readonly #scopes = new Map<string, Scope>();
-  readonly #numbers = new Map<string, Counted>();
-  /** The shares, by the hash of their user. */
+  readonly #numbers = new Map<string, CallNumber>();
+  /** The shares, by the hash of the user. */
   readonly #shares = new Map<string, Share[]>();
   readonly #buckets = new Map<string, Bucket>();
   readonly #counters = new Map<string, Sum & { readonly words: readonly string[] }>();
-  /** The commands by key, and all of them in their order. */
+  /** `#writes`: the write commands by key. `#ordered`: all of them in order. */
   readonly #writes = new Map<string, Write[]>();
   readonly #ordered: Write[] = [];
   readonly #last: Write[] = [];
@@ -146,7 +158,7 @@ export class TransactionCall {
     return this.settings.key(kind, part, more);
   }
 
-  /** Returns a HASH of which fields are read. */
+  /** Returns a HASH. Only those fields of it are read that are added to `fields`. */
   hash(key: string): ReadHash {
     const known = this.#hashes.get(key);
     if (known) return known;
@@ -155,7 +167,7 @@ export class TransactionCall {
     return made;
   }
 
-  /** A field must be equal to a text; '': absent. */
+  /** Requires that a field equals a text; '': that the field is absent. */
   equal(act: number, hash: ReadHash, field: string, expected: string): void {
     compare(this.#equal, hash, { act, field, expected });
   }
@@ -164,39 +176,39 @@ export class TransactionCall {
     compare(this.#starts, hash, { act, field, expected });
   }
 
-  /** A field must contain a text; '': it is the head of a stream that is open. */
+  /** Requires that a field contains a text; '': that the field is the head of an open stream. */
   holds(act: number, hash: ReadHash, field: string, expected: string): void {
     compare(this.#holds, hash, { act, field, expected });
   }
 
-  /** The HASH of a client must have no other live command than those with these fields. */
+  /** Requires that the HASH of a client contains no live commands except those with these fields. */
   only(act: number, { slot }: ReadHash, states: readonly string[]): void {
     this.#only.push([slot, String.fromCharCode(act), String(states.length), ...states]);
   }
 
-  /** A STRING must be equal to a text; '': absent. */
+  /** Requires that a STRING equals a text; '': that it is absent. */
   text(act: number, key: string, expected: string): void {
     this.#texts.set(`${act} ${key}`, [key, expected, String.fromCharCode(act)]);
   }
 
-  /** By the clock of Redis the lease of a node must be over (`isOver`), or must not be. */
+  /** Requires, by the clock of Redis, that the lease of a node is over (`isOver`) or still held. */
   lease(act: number, node: string, isOver: boolean): void {
     const acts = this.#leases.get(node) ?? { held: '', over: '' };
     this.#leases.set(node, acts);
     acts[isOver ? 'over' : 'held'] += String.fromCharCode(act);
   }
 
-  /** By the clock of Redis a time must have come (`isOver`), or must not have. */
+  /** Requires, by the clock of Redis, that a time has come (`isOver`) or has not come yet. */
   deadline(act: number, at: number, isOver: boolean): void {
     this.#deadlines.push([String(at), String.fromCharCode(act), isOver ? '1' : '']);
   }
 
-  /** No ended command of the user may have this name. */
+  /** Requires that no ended command of the user has this name. */
   unknown(act: number, uh: string, name: string): void {
     this.#unknown.push([this.key('spans', uh), this.key('ended', uh, ''), name, String.fromCharCode(act)]);
   }
 
-  /** Reserves a place in a scope (`by` 1), or frees one (-1). */
+  /** Adds a reservation to a scope (`by` 1), or removes one (-1). */
   scope(act: number, of: { readonly sh: string; readonly scope: string; readonly limit: number }, by: 1 | -1): void {
     const { sh, scope, limit } = of;
     const held = this.#scopes.get(sh) ?? {
@@ -217,7 +229,9 @@ export class TransactionCall {
     held.index += sign(act, by + 64);
   }
 
-  /** Changes a number in a HASH, which has a limit when it grows. Returns its place in the answer. */
+  /**
+   * Changes a number in a HASH. If the number grows, the limit applies. Returns the index of the number in the answer.
+   */
   number(act: number, { slot, fields }: ReadHash, field: string, change: ChangeOfNumber): number {
     fields.add(field);
     const { by, limit, code, within } = change;
@@ -263,7 +277,7 @@ export class TransactionCall {
     return made;
   }
 
-  /** Takes a token of the bucket with this key, which must have one by the time of Redis. */
+  /** Takes a token of the bucket with this key. The bucket must have one, by the time of Redis. */
   token(act: number, key: string, { burst, perSecond }: BucketRate): void {
     const held = this.#buckets.get(key) ?? { words: [key, String(burst), String(perSecond)], come: 0, index: '' };
     this.#buckets.set(key, held);
@@ -280,7 +294,10 @@ export class TransactionCall {
     held.index += sign(act, 2);
   }
 
-  /** Adds words of an act to the command that begins with `start`: its name, its key, and more if it needs that. */
+  /**
+   * Adds arguments of an act to the Redis command that begins with `start`: the name, the key, and perhaps further
+   * arguments.
+   */
   write(act: number, start: readonly string[], words: readonly string[]): void {
     const held = this.#writeOf(start);
     for (const word of words) held.words.push(word);
@@ -300,25 +317,26 @@ export class TransactionCall {
     return made;
   }
 
-  /** Adds a command for all acts, after the other writes. It may be repeated. */
+  /** Adds a Redis command for all acts together, after the other writes. Repeating it must be harmless. */
   once(words: readonly string[]): void {
     this.#last.push({ start: words, words: [], index: '' });
   }
 
-  /** Writes the link of a client: the last place of the client's queue stands between the two texts. */
+  /** Writes the link of a client. Redis inserts the last place of the client's queue between the two texts. */
   link(act: number, { slot, fields }: ReadHash, texts: readonly [start: string, rest: string]): void {
     fields.add('o');
     this.#links.push([slot, String.fromCharCode(act), ...texts]);
   }
 
-  /** Posts the queued commands of a client that were not read, in the order of their places. */
+  /** Posts those queued commands of a client that were not read, in the order of their places. */
   late(act: number, { slot }: ReadHash, { mailbox, key: { userId, clientId }, states }: Late): void {
     this.#late.push([slot, String.fromCharCode(act), mailbox, userId, clientId, String(states.length), ...states]);
   }
 
   /**
-   * Adds a command that waits: its state is written with its place in the queue. `words`: field, its state before and
-   * after the place, the least place before its own, and the mailbox of another node with what is posted there, or ''.
+   * Adds a waiting command. Its state is written with its place in the queue, which Redis assigns. `words`: field; the
+   * texts of its state before and after the place; the least place before its own; and the mailbox of another node,
+   * with the data that is posted there, or ''.
    */
   wait(act: number, { slot, fields }: ReadHash, words: readonly string[]): void {
     fields.add('o');
@@ -356,7 +374,7 @@ export class TransactionCall {
     return this.#streams.get(sth);
   }
 
-  /** Returns the arguments of the call, after the key. */
+  /** Returns the arguments of the call after the key. */
   words({ node, epoch, number, confirmed, time }: StoreFrame): readonly string[] {
     const { retentionMs, streamMessages, streamsPerUser, careful } = this.settings;
     this.meta.fields.delete(`calls:${node}`);
@@ -424,7 +442,7 @@ export class TransactionCall {
   }
 }
 
-/** Adds a comparison of a field of a HASH, once for all acts that need it. */
+/** Adds a comparison. A comparison that several acts need is sent once. */
 function compare(all: Comparisons, { slot, fields }: ReadHash, { act, field, expected }: Comparison): void {
   fields.add(field);
   const ofSlot = all.get(slot) ?? new Map<string, [string, string, string]>();

@@ -1,6 +1,5 @@
 /**
- * What an act on a command writes in Redis besides its record: rows of history, names, results, counters, and mailbox
- * rows.
+ * The writes of an act on a command besides its record: rows of history, names, results, counters, and mailbox rows.
  */
 import type { Command } from '../../../core/commands/command.ts';
 import type { AdmitRequest, Binding } from '../../../core/commands/command-store.ts';
@@ -13,43 +12,51 @@ import { lagOf, rowText } from '../history-rows.ts';
 import type { boundsOfPartition } from '../shares.ts';
 import { listOf, type ReadCommand, type Reply } from '../replies.ts';
 import type { Store } from '../store.ts';
-import type { Entry, Held } from './record.ts';
+import type { Entry, LiveCommand } from './record.ts';
 import type { ReadHash, StreamOf, TransactionCall } from './transaction-call.ts';
 
 const NUL = '\0';
 const HOUR_MS = 3_600_000;
-/** How long keys of a user's spans stay after they are due, if no node removes them. */
+/** How long the keys of a user's spans exist after their time is over, in case no node removes them. */
 export const GRACE_MS = HOUR_MS;
 /** The longest time between the admission and the end of a command: as in lib-reduce of commands-records.lua. */
 export const LIFE_MS = 660_000;
-/** How much longer a key is kept than the mark of a message that it has. */
+/** How much longer a key exists than the mark of a message that it contains. */
 const MARK_GRACE_MS = 10_000;
-/** How long the counters of deduplication are kept, and the time that one of them covers: as in dedup.lua. */
+/**
+ * How long the counters of deduplication are kept (SEEN_MS), and the time that one counter covers (SEEN_GRAIN_MS), as
+ * in dedup.lua.
+ */
 const SEEN_MS = 7_200_000;
 const SEEN_GRAIN_MS = 10_000;
-/** How much longer a result is kept than it is shown. A row of a mailbox may still name it. */
+/** How much longer a result is kept than it is shown, because a mailbox row may still refer to it. */
 const FETCHED_MS = 60_000;
-/** How long before a search its time counts as come, because the clocks of the relay and of Redis differ. */
+/** A search time counts as reached this long before it, because the clocks of the relay and of Redis may differ. */
 const SOON_MS = 1_000;
-/** How long names of commands that are gone stay in the index by admission, and how much of it one call trims. */
+/**
+ * How long names of commands that no longer exist stay in the index by admission, and how much of the index one call
+ * trims.
+ */
 const NEWEST_TRIM_MS = 10_000;
 export const NO_LIMIT = 1e15;
 
-/** The time in which marks of messages share a span, in milliseconds. */
+/** The length of a span for marks of messages, in milliseconds. */
 const MARKS_MS = 30_000;
 
-/** The kinds of keys by which Redis keeps the totals of two shares: see lib-bounded of commands-records.lua. */
+/**
+ * The kinds of keys with which Redis keeps two shares within their totals (see lib-bounded in commands-records.lua).
+ */
 const BOUNDED = {
   e: { order: 'endorder', oldest: 'endedoldest', over: 'endedover' },
   d: { order: 'markorder', oldest: 'markoldest', over: 'markover' },
 } as const;
 
 /**
- * One more row that counts in a share, such as a mark. `until`: when it no longer counts. `name`: its name, by which Lua
+ * A row that is added to a share, such as a mark. `until`: when it no longer counts. `name`: its name, by which Lua
  * removes it. Rows are counted in spans of time: `span` is the name of this row's span, `began` when that began, and
  * `over` when it is removed.
  */
-type Bounded = {
+type ShareRow = {
   readonly letter: keyof typeof BOUNDED;
   readonly userId: string;
   readonly uh: string;
@@ -60,47 +67,53 @@ type Bounded = {
   readonly until: number;
 };
 
-/** What a process remembers of Redis: keys that it need not register again, and more. Dropped once a minute. */
+/**
+ * What a process remembers of Redis, for example keys that need not be registered again. It is emptied once a minute.
+ */
 export type Remembered = {
   /** Keys of spans that are registered with their expiry. */
   readonly opened: Set<string>;
-  /**
-   * When the expiry of a stream was renewed last, by hash of the stream; and when the index by admission was trimmed.
-   */
+  /** By hash of a stream: when its expiry was last renewed. Under '': when the index by admission was last trimmed. */
   readonly renewed: Map<string, number>;
   /** The epochs of other nodes; '' for a node that is not attached. */
   readonly epochs: Map<string, string>;
-  /** By key of a scope's reservations, a time by which it is searched for due commands. */
+  /** By the key of a scope's reservations: a time by which Redis searches the scope for due commands. */
   readonly searched: Map<string, number>;
-  /** How many commands of a client wait, by name of the client, as the last answer said. */
+  /** By name of a client: how many of its commands wait, according to the last answer. */
   readonly waiting: Map<string, number>;
-  /** Clients whose connection this process has just changed, by name of the client, until it moves their queues. */
+  /**
+   * By name of a client whose connection this process has just changed: what it found, until this process moves the
+   * queue.
+   */
   readonly seen: Map<string, SeenQueue>;
 };
 
-/** What an act that moves a client's queue compares of the client. */
+/** The data of a client that an act compares before it moves the client's queue. */
 type QueueOwner = {
-  /** The client's link as its HASH has it (see link-transaction.ts); '' for none. */
+  /** The client's link in the form of its HASH (see link-transaction.ts); '' if it has none. */
   readonly link: string;
-  /** The epoch of its connection, and the revision of the actions that it advertises over it. */
+  /** The epoch of its connection, and the revision of the actions that it advertises over that connection. */
   readonly advertised: readonly [epoch: string, revision: string];
 };
 
-/** A client as the act left it that changed its connection. `fields`: how many fields its HASH has besides the link. */
+/**
+ * A client directly after the act that changed its connection. `fields`: the number of fields in its HASH besides the
+ * link.
+ */
 export type SeenQueue = QueueOwner & { readonly fields: number };
 
 /** The part of a client's queue that an act moves, as this process expects it or has read it. */
 export type QueuePart = QueueOwner & {
   /** `whole`: the queue moves in one act; `first`: the act only binds the client; `next`: the act moves a part. */
   readonly kind: 'whole' | 'first' | 'next';
-  /** Whether no further command moves that was listed. */
+  /** Whether this is the last part of the listed commands. */
   readonly isLast: boolean;
-  readonly commands: readonly Held[];
+  readonly commands: readonly LiveCommand[];
   /** The ids of all live commands that were listed. */
   readonly listed: readonly string[];
 };
 
-/** What the transactions of a process have in common. */
+/** The data that all transactions of a process share. */
 export type TransactionDeps = {
   readonly hash: Store['hash'];
   readonly sha256: (text: string) => string;
@@ -126,7 +139,7 @@ export type MarkOfRow = { readonly hash: string; readonly token: string; readonl
 /** `place`: `<at>-<seq>` of a message that was appended before; null: the answer of Redis has it. */
 type Appended = { readonly kind: 'appended'; readonly place: string | null } | { readonly kind: 'duplicate' };
 
-/** Thrown if a transaction needs what was not read. The act begins again once it is. */
+/** Thrown if a transaction needs data that was not read. The act is decided again after the read. */
 export class Unread extends Error {
   readonly commands: readonly ReadCommand[];
   constructor(commands: readonly ReadCommand[]) {
@@ -136,8 +149,8 @@ export class Unread extends Error {
 }
 
 /**
- * Thrown if a stream of a row's user may be opened by a call that is not answered yet. The act waits for the answer, so
- * that the rows of a stream keep their order.
+ * Thrown if a call that is not answered yet may open a stream of the row's user. The act waits for that answer, so that
+ * the rows of a stream stay in order.
  */
 export class Opening extends Error {
   readonly uh: string;
@@ -147,32 +160,38 @@ export class Opening extends Error {
   }
 }
 
-/** Answers of Redis by the read that they answer. */
+/** The answers of Redis, by the read that they belong to. */
 export type Reads = ReadonlyMap<string, Reply>;
 
-/** What the transaction of one act is given besides the act's arguments. */
+/** The input of the transaction of one act, besides the act's arguments. */
 export type TransactionInput = {
   /**
-   * What this process expects of the client and the command, or has read of the queue that the act moves; null: all is
-   * read.
+   * What this process expects of the client and the command, or has read of the queue that the act moves. Null:
+   * everything is read.
    */
-  readonly known: { readonly client?: ExpectedClient; readonly command?: Held; readonly queue?: QueuePart } | null;
+  readonly known: {
+    readonly client?: ExpectedClient;
+    readonly command?: LiveCommand;
+    readonly queue?: QueuePart;
+  } | null;
   readonly reads: Reads;
   /** The text of the request of a new command. */
   readonly text?: string | undefined;
-  /** How the text of the client's link must begin, if the caller relied on a connection that it has seen. */
+  /**
+   * The beginning that the text of the client's link must have, if the caller relied on a connection that it has seen.
+   */
   readonly seen?: string | undefined;
   /** The number of the wait that the act registers or removes. */
   readonly wait?: string | undefined;
-  /** Whether guards are decided by what was read, because the act writes nothing. */
+  /** Whether guards are checked against what was read, because the act writes nothing. */
   readonly asks?: boolean;
-  /** Whether the caller of the act replies to the waits of its own node. */
+  /** Whether the caller of the act replies to the waits of its own node by itself. */
   readonly replies?: boolean;
-  /** The letters of shares of which there was no room: the act does without. */
+  /** The letters of the shares that had no room. The act then omits what would count in them. */
   readonly without?: string | undefined;
-  /** How many commands the act is about, by what was read. */
+  /** The number of commands of the act, according to what was read. */
   readonly size?: number;
-  /** Whether the lease of the link's node is over by the clock of Redis; null: that is not known. */
+  /** Whether the lease of the link's node is over by the clock of Redis; null if unknown. */
   readonly isDead?: boolean | null;
 };
 
@@ -180,12 +199,12 @@ export function readName(command: ReadCommand): string {
   return command.join(NUL);
 }
 
-/** One act of a call: reads what it needs, and adds its words. */
+/** One act of a call: reads data, and adds conditions and writes to the call. */
 export class TransactionWrites {
   readonly act: number;
-  /** How many changes the act makes. */
+  /** The number of changes that the act makes. */
   changes = 0;
-  /** The hashes of the user and of the stream to which the act appends rows; null if it appends none. */
+  /** The hashes of the user and of the stream that the act appends rows to; null if it appends none. */
   appendsTo: { readonly uh: string; readonly sth: string } | null = null;
   protected readonly call: TransactionCall;
   protected readonly deps: TransactionDeps;
@@ -202,7 +221,7 @@ export class TransactionWrites {
     return this.call.now;
   }
 
-  /** Counts a reservation of the user in a scope that it shares with others. */
+  /** Counts a reservation of the user in a scope that several users share. */
   protected countMember({ scopeId, userId }: Command, by: 1 | -1, limits: MemberLimits | null): void {
     const members = this.call.hash(this.call.key('members', this.deps.hash(scopeId)));
     const { above, most } = limits ?? { above: 0, most: NO_LIMIT };
@@ -214,11 +233,11 @@ export class TransactionWrites {
     });
   }
 
-  /** Has a scope searched for due commands by this time, unless this process knows that it is searched before. */
+  /** Makes Redis search a scope for due commands by this time, unless it is known to do so earlier. */
   protected searchBy(sh: string, deadline: number): void {
     const scope = this.call.key('reserved', sh);
     const known = this.call.searched.get(scope) ?? this.deps.remembered.searched.get(scope) ?? Infinity;
-    // A search raises the time of a scope, but not before it has come.
+    // A search raises the time of a scope, but only after that time has come.
     if (known <= deadline && known > this.now + SOON_MS) return;
     this.call.searched.set(scope, deadline);
     this.call.once(['ZADD', this.call.key('scopedue'), 'LT', String(deadline), sh]);
@@ -228,7 +247,7 @@ export class TransactionWrites {
     return String(deadline).padStart(13, '0') + this.hashOfClient(key) + commandId;
   }
 
-  /** Adds the name of a new command to the index by admission, and trims the index now and then. */
+  /** Adds the name of a new command to the index by admission. Trims the index from time to time. */
   protected indexNewest({ userId, clientId, commandId }: AdmitRequest, windowMs: number): void {
     const { hash, remembered } = this.deps;
     const keyOf = (at: number): string => this.call.key('admitted', String(at - (at % HOUR_MS)));
@@ -288,7 +307,10 @@ export class TransactionWrites {
     return { kind: 'appended', place: null };
   }
 
-  /** Appends a message. `mark`: the words of its mark. Link histories have a bound of their own, and no share. */
+  /**
+   * Appends a message. `mark`: the arguments of its mark. Rows of link histories count in no share, because they have
+   * their own limit.
+   */
   private append(message: NewMessage, mark = ''): void {
     const { hash, bounds } = this.deps;
     const { userId, suffix, commandId } = message;
@@ -301,7 +323,10 @@ export class TransactionWrites {
     this.call.share(this.act, { letter: 'h', uh, span: '', bound: bounds['h'] ?? null, over }, utf8Length(text));
   }
 
-  /** Returns the stream of a message, which must be open, and so must the span for the place of a command's row. */
+  /**
+   * Returns the stream of a message. Requires that the stream is open, and for a row of a command also the span for its
+   * place.
+   */
   private streamOf({ userId, suffix, commandId }: NewMessage, uh: string): StreamOf {
     const { hash, retentionMs, remembered } = this.deps;
     const sth = hash(userId, suffix);
@@ -344,7 +369,7 @@ export class TransactionWrites {
     if (this.opens(bucket)) this.call.once(['PEXPIRE', bucket, String(SEEN_MS)]);
   }
 
-  /** Counts the mark of a message, which is set now. */
+  /** Counts a mark of a message that is set now. */
   private countMark(userId: string, name: string): void {
     const uh = this.deps.hash(userId);
     const began = String(this.now - (this.now % MARKS_MS));
@@ -354,8 +379,8 @@ export class TransactionWrites {
     this.countBounded({ letter: 'd', userId, uh, began, span: span.name, over: span.over, name, until });
   }
 
-  /** Counts one more of what a share bounds over all nodes, and notes it as the newest of its user. */
-  protected countBounded({ letter, userId, uh, began, span, over, name, until }: Bounded): void {
+  /** Counts a row in a share that is limited over all nodes, and records it as the newest row of its user. */
+  protected countBounded({ letter, userId, uh, began, span, over, name, until }: ShareRow): void {
     const { order, oldest, over: usersOver } = BOUNDED[letter];
     const member = userId + NUL + uh;
     const key = this.call.key(order, uh, began);
@@ -363,7 +388,7 @@ export class TransactionWrites {
     const index = [this.call.key(usersOver), member] as const;
     this.call.share(this.act, { letter, uh, span, bound: this.deps.bounds[letter] ?? null, over: index }, 1);
     if (!this.opens(`${key} oldest`)) return;
-    // LT, because what another relay wrote first may be later by its clock.
+    // With LT, because a row that another relay wrote first may have a later time by its clock.
     this.call.once(['ZADD', this.call.key(oldest), 'LT', String(until), member]);
     this.call.once(['PEXPIRE', key, String(over - this.now + GRACE_MS)]);
   }
@@ -392,7 +417,7 @@ export class TransactionWrites {
     return name;
   }
 
-  /** Returns the span of the names of commands that are admitted at this time, as in lib-reduce. */
+  /** Returns the span of names for commands that are admitted at this time, as in lib-reduce. */
   protected spanOfNames(at: number): { readonly name: string; readonly over: number } {
     const { windowMs } = this.deps;
     const hour = at - (at % HOUR_MS);
@@ -401,7 +426,7 @@ export class TransactionWrites {
     return { name: `n${began}.${windowMs}`, over: began + length + LIFE_MS + windowMs };
   }
 
-  /** Registers a span of a user, unless this process has done so within the last minute. */
+  /** Registers a span of a user, unless this process has registered it within the last minute. */
   protected openSpan(userId: string, uh: string, of: { key: string; name: string; over: number; grace: number }): void {
     if (!this.opens(of.key)) return;
     this.call.once(['ZADD', this.call.key('spans', uh), String(of.over), of.name]);
@@ -410,14 +435,17 @@ export class TransactionWrites {
     this.call.once(['PEXPIRE', of.key, String(of.over - this.now + of.grace)]);
   }
 
-  /** Whether this call registers a key: neither it has done so, nor a call that Redis has answered. */
+  /** Whether this call must register a key: neither this call nor an answered earlier call has registered it. */
   private opens(key: string): boolean {
     if (this.deps.remembered.opened.has(key) || this.call.opened.has(key)) return false;
     this.call.opened.add(key);
     return true;
   }
 
-  /** Returns the epoch of an attached node, which must still be its epoch when Redis writes; '' for any other node. */
+  /**
+   * Returns the epoch of an attached node, and requires that the epoch is the same when Redis writes; '' for any other
+   * node.
+   */
   protected epochOf(nodeId: string): string {
     const { caller, remembered } = this.deps;
     if (nodeId === caller.nodeId) return String(caller.epoch);

@@ -1,4 +1,4 @@
-/** The transaction of one act over Redis: what a rule reads and changes becomes words of its call. */
+/** The transaction of one act over Redis: turns what a rule reads and changes into conditions and writes of a call. */
 import { satisfied, type NewWaiter } from '../../../core/commands/waiter.ts';
 import type { Command, CommandMark } from '../../../core/commands/command.ts';
 import type { AdmitQuestion, AdmitRequest, Binding } from '../../../core/commands/command-store.ts';
@@ -25,19 +25,19 @@ import { LinkTransaction, parseLink } from './link-transaction.ts';
 import type { ReadHash } from './transaction-call.ts';
 
 const NUL = '\0';
-/** The most bytes of params that a mailbox row carries. Larger params are read when their command is dispatched. */
+/** The most bytes of params in a mailbox row. Larger params are read when their command is dispatched. */
 const CARRIED_BYTES = 4_096;
-/** The most bytes of a result that a mailbox row carries. For a larger one it says where the result is stored. */
+/** The most bytes of a result in a mailbox row. For a larger result, the row says where it is stored. */
 const INLINE_BYTES = 16_384;
 
 type Client = ClientView & {
   readonly userId: string;
-  /** The link as Redis has it; for a dispatch only its start; '' for none. */
+  /** The link as Redis stores it; for a dispatch, only its beginning; '' if there is none. */
   readonly link: string;
 };
 
 export class RedisTransaction extends LinkTransaction implements Transaction<Entry, Client> {
-  /** The place of the number of waiting commands in the answer; null: it is compared. */
+  /** The index of the number of waiting commands in the answer; null if this number is compared instead of changed. */
   counted: number | null = null;
   #found = false;
   #mark: StoredMark | null = null;
@@ -86,13 +86,13 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     return null;
   }
 
-  /** No live or ended command may have this id. */
+  /** Requires that no live or ended command has this id. */
   #expectNone(key: CommandKey): void {
     this.call.equal(this.act, this.clientHash(key), `s${key.commandId}`, '');
     this.call.unknown(this.act, this.deps.hash(key.userId), this.nameOf(key));
   }
 
-  /** Returns the mark that `find` has read in the place of a record. */
+  /** Returns the mark that `find` has read in place of a record. */
   markOf(_key: CommandKey, digest: string | null): CommandMark | 'conflict' | null {
     if (!this.#mark) return null;
     return digest === null || this.#mark.digest === digest ? this.#mark.mark : 'conflict';
@@ -125,9 +125,9 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
   }
 
   /**
-   * Returns the link that a text describes; null if there is none, or the lease of its node is over. Redis decides
-   * whether it is: the clock of the relay may differ, and the node may renew its lease and queue its commands again
-   * before the act is written, which would then wait for a link that is up.
+   * Returns the link that a text describes; null if there is none, or if the lease of its node is over. Redis checks
+   * the lease again by its own clock. Without that check, the node could renew its lease and move its queue before this
+   * act is written, and the new command would wait although its link is up.
    */
   #bindingOf(text: string): Binding | null {
     const link = parseLink(text);
@@ -159,7 +159,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     return typeof params === 'string' ? trustJson(params) : null;
   }
 
-  /** Null: no params are kept for writing a command again. */
+  /** Null, because params are not kept for writing a command again. */
   keptParams(): null {
     return null;
   }
@@ -173,7 +173,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     return typeof result === 'string' ? trustJson(result) : null;
   }
 
-  /** Reads the context and its client's connection, which must still be so when Redis writes. */
+  /** Reads the context and the connection of its client. Both must be unchanged when Redis writes. */
   context(key: ClientKey, contextId: string): ContextState {
     const hash = this.hashOfClient(key);
     const keyOf = (kind: ContextKey): string => this.call.key(kind, hash);
@@ -214,14 +214,16 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     return this.given.asks && waiting.size >= most ? refusal : null;
   }
 
-  /** An id that the relay may have made before, and forgotten for lack of room, is refused too. */
+  /** Refuses also an id that the relay may have made before and forgotten for lack of room. */
   noMark({ userId }: Client, commandId: string): ShareRefusal | null {
     this.#chosen = true;
     if (isRelayId(commandId) && commandId <= this.#forgottenId(userId)) return 'share_exceeded';
     return this.given.asks ? this.#noShare(userId, 'm', 1) : null;
   }
 
-  /** Returns the greatest id of a user's commands that left no mark; '' if there is none. Expects none until it is read. */
+  /**
+   * Returns the greatest id of a user's commands that left no mark; '' if there is none. Expects '' until it is read.
+   */
   #forgottenId(userId: string): string {
     const reduced = this.call.hash(this.call.key('reduced', this.deps.hash(userId)));
     const [until, id] = this.given.known ? [] : listOf(this.read(['HMGET', reduced.key, 'until', 'id']));
@@ -230,13 +232,13 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     return Number(until ?? 0) > this.now ? known : '';
   }
 
-  /** Small params for a connected client with an empty queue are never refused: they are about to be dispatched. */
+  /** Small params for a connected client with an empty queue are never refused, because they are dispatched at once. */
   noRoom({ userId, binding, waiting }: Client, params: JsonText): ShareRefusal | null {
     this.#freeParams = binding !== null && waiting.size === 0 && paramsAreSmall(params);
     return this.given.asks && !this.#freeParams ? this.#noShare(userId, 'q', utf8Length(params)) : null;
   }
 
-  /** Returns why there is no room in a share of the user that the act is about, by the amounts that were read. */
+  /** Returns why a share of the act's user has no room, by the amounts that were read. */
   #noShare(userId: string, letter: string, amount: number): ShareRefusal | null {
     const bound = this.deps.bounds[letter];
     if (!bound) return null;
@@ -300,7 +302,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     this.#nameSpan(entry, uh);
     if (marked) this.call.equal(this.act, hashOfClient, 'n', '');
     else {
-      // A later command of the same call must not be dispatched before this one.
+      // A later command of the same call counts this one as waiting, so that it is not dispatched before it.
       const waiting = this.deps.remembered.waiting;
       const nameOfClient = clientKeyText(request);
       waiting.set(nameOfClient, (waiting.get(nameOfClient) ?? 0) + 1);
@@ -345,7 +347,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     this.#setWaits(entry, waitsText(before ? waits.map((one) => (one === before ? own : one)) : [...waits, own]));
   }
 
-  /** Removes a wait. Can be repeated. */
+  /** Removes a wait. May be repeated. */
   unwait(key: CommandKey, waiter: NewWaiter): void {
     const entry = this.find(key);
     if (!entry || entry.span !== null) return;
@@ -356,7 +358,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     this.#setWaits(entry, waitsText(waits));
   }
 
-  /** Returns the waits as they were read. The act fails if they have changed since: a cached record may lack some. */
+  /** Returns the waits as they were read. The act fails if they have changed, because a cached record may lack some. */
   #sameWaits(entry: Entry): string {
     const waits = this.#waitsOf(entry);
     this.call.equal(this.act, this.clientHash(entry.command), `w${entry.command.commandId}`, waits);
@@ -370,7 +372,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     this.changes++;
   }
 
-  /** The command is posted by `close`, as the act leaves it. */
+  /** Marks the command to be posted. `close` posts it in its state after the act. */
   offer(entry: Entry, nodeId: string): void {
     entry.offeredTo = nodeId;
     this.changes++;
@@ -404,7 +406,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     return params;
   }
 
-  /** Stops counting a command, and the bytes of its params, as waiting. */
+  /** Stops counting a command and the bytes of its params as waiting. */
   #leaveQueue(entry: Entry): void {
     const { userId } = entry.command;
     this.counted = this.call.number(this.act, this.clientHash(entry.command), 'n', { by: -1, limit: 0, code: '' });
@@ -414,7 +416,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
   }
 
   arrived(): void {
-    // Nothing is kept that could be given up.
+    // No params are kept, so none can be given up.
   }
 
   noteProgress(entry: Entry, progress: NonNullable<Entry['progress']>): void {
@@ -454,7 +456,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     this.openSpan(userId, uh, { key: ended, name, over, grace: GRACE_MS });
     const counted = { userId, uh, began: name, span: name, over };
     this.countBounded({ ...counted, letter: 'e', name: this.nameOf(command), until: forgetAt });
-    // A command that ends so late that its name is removed before its record gets a second name.
+    // A command whose name was removed before its end gets a second name, so that its record can be found.
     if (this.now > command.admittedAt + LIFE_MS) this.nameIn(command, uh);
     this.call.count(this.act, this.call.key('endedcount'), String(Math.floor(forgetAt / 1_000)));
     entry.forgetAt = forgetAt;
@@ -465,7 +467,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
 
   /**
    * Posts the record to each node whose waits it satisfies, and removes these waits. The caller of an act that ends a
-   * command for its client replies to the waits of its own node itself.
+   * command for its client replies to the waits of its own node by itself.
    */
   #reply(entry: Entry, result: JsonText | null): void {
     const { command, resultIn } = entry;
@@ -495,7 +497,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     return this.deps.sha256(text);
   }
 
-  /** Adds the words that write the commands as the act leaves them. Called once, after the rule. */
+  /** Adds the writes for the commands in their state after the act. Called once, after the rule. */
   close(): void {
     for (const entry of this.entries) this.#close(entry);
     const { nodeId } = this.deps.caller;
@@ -519,7 +521,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     this.postTo(offeredTo, ['kind', 'command', 'state', entry.state(), 'request', entry.request, ...waits]);
   }
 
-  /** Posts commands of a client to the calling node. That keeps the records, so one row names all (see `decodeRows`). */
+  /** Posts commands to the calling node, in one row that contains all their names: that node caches the records. */
   #postNames(entries: readonly Entry[]): void {
     const [first] = entries;
     if (!first) return;
@@ -533,7 +535,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     const { caller } = this.deps;
     const { command, held } = entry;
     const { commandId } = command;
-    // While a link comes up, the act that moves the next part of its queue posts the command.
+    // While a queue is moving to a link, the act that moves the next part posts the command.
     const { upTo = '', moved = '' } = parseLink(this.#client?.link ?? '') ?? {};
     const nodeId = moved === '' ? entry.offeredTo : null;
     const floor = moved === '' ? '0' : String(Math.max(Number(upTo), Number(moved)));
@@ -548,10 +550,7 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
     this.call.wait(this.act, client, [...words, '']);
   }
 
-  /**
-   * Adds the name of a new command to the listings, and takes room for its mark. Without room, an id that the relay
-   * made is not counted.
-   */
+  /** Lists the name of a new command, and takes room for its mark. Ids of the relay may go without a mark. */
   #nameSpan(entry: Entry, uh: string): void {
     const span = this.nameIn(entry.command, uh);
     if (!this.#chosen && this.given.without?.includes('m')) return void (entry.unmarked = true);
@@ -559,24 +558,24 @@ export class RedisTransaction extends LinkTransaction implements Transaction<Ent
   }
 }
 
-/** Returns the reads of a live command: its state, request and waits. `client`: the key of its client. */
+/** Returns the reads of a live command: its state, request and waits. `client`: the key of the client's HASH. */
 export function liveReads(client: string, { commandId }: CommandKey): readonly [ReadCommand] {
   return [['HMGET', client, `s${commandId}`, `a${commandId}`, `w${commandId}`]];
 }
 
-/** Returns the read of a live command's params. `client`: the key of its client. */
+/** Returns the read of a live command's params. `client`: the key of the client's HASH. */
 export function paramsRead(client: string, { commandId }: CommandKey): ReadCommand {
   return ['HGET', client, `p${commandId}`];
 }
 
-/** Returns the read of a client: its link, and how many commands wait. */
+/** Returns the read of a client: its link, and the number of its waiting commands. */
 export function clientRead(client: string): ReadCommand {
   return ['HMGET', client, 'b', 'n'];
 }
 
 type ContextKey = 'ctx' | 'ctxleft' | 'conn';
 
-/** Returns the reads of a context: its row, when it left, and the connection of its client. */
+/** Returns the reads of a context: its row, the time when it left, and the connection of its client. */
 export function contextReads(keyOf: (kind: ContextKey) => string, contextId: string): readonly ReadCommand[] {
   return [
     ['HGET', keyOf('ctx'), contextId],
@@ -585,7 +584,7 @@ export function contextReads(keyOf: (kind: ContextKey) => string, contextId: str
   ];
 }
 
-/** Returns the read of how much of a share all users hold, and one user. */
+/** Returns the read of the amounts of a share that all users hold, and that one user holds. */
 export function amountsRead(meta: string, letter: string, uh: string): ReadCommand {
   return ['HMGET', meta, letter, `${letter}:${uh}`];
 }

@@ -1,7 +1,8 @@
 /**
- * Runs acts on commands as transactions of core's rules. An act is decided by what this process expects of Redis, or by
- * what it has read, and is sent with the other acts of its call. If Redis has something else, it is read and decided
- * again.
+ * Runs acts on commands as transactions of core's rules.
+ *
+ * An act is first decided with what this process expects of Redis, or has read, and is sent together with other acts.
+ * If Redis finds that this differs, the data is read and the act is decided again.
  */
 import { CommandRules } from '../../../core/commands/rules.ts';
 import { LINK_STREAM } from '../../../core/history/message.ts';
@@ -28,18 +29,18 @@ import {
 } from './transaction-writes.ts';
 import { RedisTransaction } from './transaction.ts';
 
-/** The most acts of a call, and the most characters that they bring. */
+/** The most acts of one call, and the most characters that they add to it. */
 const MOST_ACTS = 32;
 const MOST_CHARS = 256 * 1024;
-/** The most characters of rows in a call: they fit into one block of a stream. */
+/** The most characters of history rows in one call. They must fit into one block of a stream. */
 const MOST_ROWS_CHARS = 24 * 1024;
-/** How long what a process remembers of Redis is believed, in milliseconds. */
+/** How long this process trusts what it remembers of Redis, in milliseconds. */
 const REMEMBERED_MS = 60_000;
-/** How often the time is corrected and a call computed again. */
+/** How many times the time of the relay is corrected and a call computed again. */
 const CLOCK_TRIES = 3;
-/** The most calls, one after the other, that drop what exceeds a total. */
+/** The most consecutive calls that drop rows beyond a total. */
 const MOST_DROPS = 64;
-/** How often an act is decided again because Redis had something else. */
+/** How many times an act is decided because Redis had other data than expected. */
 const TRIES = 16;
 
 type TransactionsOptions = {
@@ -56,47 +57,52 @@ type TransactionsOptions = {
   readonly bounds: ShareBounds | undefined;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Whether Redis decides each act on its own. */
+  /** Whether Redis decides the acts of a call one by one in any case. */
   readonly careful: boolean;
 };
 
 export type Rules = CommandRules<Entry, ReturnType<RedisTransaction['client']>>;
 
-/** An act on a command. `T`: its answer. */
+/** An act on a command. `T`: the type of its answer. */
 export type Act<T> = {
-  /** Its acts run one after the other, in the order in which they were asked for. */
+  /** The command. Acts on the same command run one after another, in the order in which they were requested. */
   readonly key: CommandKey;
   readonly given: Omit<TransactionInput, 'reads' | 'known' | 'without' | 'isDead'>;
   /**
-   * Returns what the act is decided by: what this process expects, or has read for it; null: all is read. `failed`: why
-   * the act did not pass before; null for the first time.
+   * Returns the data that decides the act: what this process expects, or has read for it. Null: everything is read.
+   * `failed`: why the last attempt did not pass; null for the first attempt.
    */
   readonly known: (failed: Failure | null) => MaybePromise<TransactionInput['known']>;
-  /** Returns what is read besides what is known. */
+  /** Returns additional reads that are needed together with the known data. */
   readonly besides?: (known: NonNullable<TransactionInput['known']>) => readonly ReadCommand[];
-  /** What is read first if Redis must be read. */
+  /** Returns the first reads, for an attempt without known data. */
   readonly first: (key: Store['key'], partition: number) => readonly ReadCommand[];
   readonly run: (rules: Rules, tx: RedisTransaction) => T;
-  /** Whether a Redis without memory refuses the act. */
+  /** Whether a Redis without memory must refuse the act. */
   readonly grows: boolean;
-  /** Whether the act takes commands out of the client's queue. Then no other act on the client is in the same call. */
+  /**
+   * Whether the act moves commands of the client's queue. If so, no other act on this client is sent in the same call.
+   */
   readonly moves?: boolean;
-  /** About how many characters the act brings for each of its commands, and how many of them are rows of history. */
+  /**
+   * Estimates, per command of the act: the characters that it adds to a call (`chars`), and how many of them are rows
+   * of history (`rowChars`).
+   */
   readonly chars: number;
   readonly rowChars?: number;
-  /** Returns the answer for a guard that does not hold; null: the act is decided again. */
+  /** Returns the answer if a guard failed. Null: the act is decided again. */
   readonly refused?: (failure: Failure) => T | null;
 };
 
-/** Why an act did not pass: a reason, and the value that differed or the share without room. */
+/** Why an act did not pass: the reason, and the value that differed or the share that has no room. */
 export type Failure = { readonly reason: string; readonly value: Reply };
 
 /**
- * The answer of an act. `entries`: its commands, as the act left them; `at`: the time of the act; `place`: that of a
- * new command in the queue, or of a message that was appended once, '' if there is none; `trimmed`: resolves once the
- * rows beyond the limits of history are removed, null if there are none.
+ * The answer of an act. `entries`: its commands after the act. `at`: the time of the act. `place`: the place of a new
+ * command in its queue, or of a message that was appended once; '' if there is neither. `trimmed`: resolves once rows
+ * beyond the limits of history are removed; null if there are none.
  */
-export type Done<T> = {
+export type ActResult<T> = {
   readonly answer: T;
   readonly entries: readonly Entry[];
   readonly at: number;
@@ -106,8 +112,11 @@ export type Done<T> = {
 
 export interface Transactions {
   readonly remembered: Remembered;
-  /** Throws `store_unavailable` or `store_full` if it is not known whether the act was done, or if it was not. */
-  run<T>(act: Act<T>): Promise<Done<T>>;
+  /**
+   * Runs an act. Throws `store_unavailable` or `store_full` if the act did not run, and also if it is unknown whether
+   * it ran.
+   */
+  run<T>(act: Act<T>): Promise<ActResult<T>>;
 }
 
 type Outcome = {
@@ -117,25 +126,25 @@ type Outcome = {
   readonly count: number | null;
   readonly trimmed: Promise<unknown> | null;
 };
-type Asked = {
+type PendingAct = {
   readonly client: string;
   readonly moves: boolean;
   readonly chars: number;
   readonly rowChars: number;
   readonly grows: boolean;
   readonly run: (call: TransactionCall, deps: TransactionDeps) => RedisTransaction;
-  /** Called with what became of the act. `Unread`: this must be read first. */
+  /** Called with the outcome of the act. `Unread`: more data must be read first. */
   readonly done: (outcome: Outcome | Unread) => void;
   readonly failed: (error: unknown) => void;
 };
-/** An act, and what it has written to a call. */
-type Sent = { readonly one: Asked; readonly tx: RedisTransaction };
+/** An act, with the transaction that added it to a call. */
+type SentAct = { readonly one: PendingAct; readonly tx: RedisTransaction };
 type Sending = {
   readonly partition: number;
   readonly call: TransactionCall;
-  readonly acts: readonly Sent[];
+  readonly acts: readonly SentAct[];
   readonly way: Way;
-  /** How often the acts were sent before. */
+  /** How many times these acts were sent before. */
   readonly tries: number;
 };
 type Way = keyof ReturnType<typeof transactionPrograms>;
@@ -148,7 +157,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
   const { store, clock, windowMs, retentionMs, sha256 } = deps;
   const bounds = boundsOfPartition(store, deps.bounds);
   const programs = transactionPrograms();
-  const queues = new Map<number, Asked[]>();
+  const queues = new Map<number, PendingAct[]>();
   const remembered: Remembered = {
     opened: new Set(),
     renewed: new Map(),
@@ -157,17 +166,23 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     waiting: new Map(),
     seen: new Map(),
   };
-  /** For each user whose streams unanswered calls may open: how many such calls, and the acts that wait for them. */
-  const opening = new Map<string, { calls: number; readonly waiting: Asked[] }>();
+  /**
+   * For each user for whom unanswered calls may open streams: the number of such calls, and the acts that wait for
+   * them.
+   */
+  const opening = new Map<string, { calls: number; readonly waiting: PendingAct[] }>();
   let since = 0;
   let ahead = 0;
-  /** The users whose losses were logged, so that the log names a user about once a minute. */
+  /** The users whose losses were logged in about the last minute, so that the log does not repeat them. */
   const logged = new Set<string>();
   const forget = (): void => {
     for (const one of Object.values(remembered)) one.clear();
     logged.clear();
   };
-  /** Forgets what a call has renewed, because it may not have been written, and what it may have expected wrongly. */
+  /**
+   * Forgets the renewals of a call, because they may not have been written, and the epochs that it may have expected
+   * wrongly.
+   */
   const unlearn = ({ renewed }: TransactionCall): void => {
     for (const sth of renewed) remembered.renewed.delete(sth);
     remembered.epochs.clear();
@@ -194,7 +209,10 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     const caller = store.callerOf(partition) ?? { nodeId: '', epoch: 0 };
     return { hash: store.hash, sha256, windowMs, retentionMs, bounds, remembered, isOpening, caller };
   };
-  /** Removes what an append leaves beyond the limits of its stream, or of the bytes of all users. Can be repeated. */
+  /**
+   * Removes the rows beyond the limits of the streams that a call has written, or beyond the limits of shares. May be
+   * repeated.
+   */
   const trim = (partition: number, call: TransactionCall, notes: readonly string[]): Promise<unknown> | null => {
     if (notes.length === 0 && call.renewed.length === 0) return null;
     const streams = new Set([...notes, ...call.renewed]);
@@ -213,10 +231,10 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     if (notes.includes('d')) acts.push(dropBeyond(partition, 'd'));
     return acts.length === 0 ? null : Promise.allSettled(acts);
   };
-  /** Reduces records (`e`) or drops marks of messages (`d`) until their total is kept. */
+  /** Reduces records (`e`) or drops marks of messages (`d`) until the total of the share is within its limit. */
   const dropBeyond = async (partition: number, letter: keyof typeof DROPS): Promise<void> => {
     const { act, life, words, counters, says } = DROPS[letter];
-    // The next act beyond the total asks again.
+    // If rows remain after MOST_DROPS calls, the next act beyond the total continues.
     for (let more: Reply = 1, calls = 0; more === 1 && calls < MOST_DROPS; calls++) {
       const args = [...(bounds[letter] ?? []), life(windowMs), ...words];
       const [again, ...answer] = listOf(await store.act(partition, act, args));
@@ -231,15 +249,15 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
   };
 
   /**
-   * Makes the words of a call. Two kinds of acts are taken out of it: those that need what was not read, and those that
-   * must wait for an earlier call (see `holdBack`).
+   * Builds a call. Leaves out two kinds of acts: those that need data that was not read, and those that must wait for
+   * an earlier call (see `holdBack`).
    */
-  const decide = (partition: number, asked: readonly Asked[], way: Way) => {
+  const decide = (partition: number, asked: readonly PendingAct[], way: Way) => {
     const of = shared(partition, (uh) => way === 'usual' && opening.has(uh));
     for (let left = asked; ;) {
       const call = newCall(partition, way);
-      const acts: Sent[] = [];
-      const out = new Set<Asked>();
+      const acts: SentAct[] = [];
+      const out = new Set<PendingAct>();
       for (const one of left)
         try {
           acts.push({ one, tx: one.run(call, of) });
@@ -249,7 +267,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
             out.add(one);
             continue;
           }
-          // An error that follows another one may come from what that act has added to the call.
+          // An act has failed before in this loop. This error may be caused by what that act has added to the call.
           if (out.size > 0) break;
           out.add(one);
           if (error instanceof Unread) one.done(error);
@@ -257,14 +275,14 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
           break;
         }
       if (out.size === 0) return { call, acts };
-      // What these acts have added to the call cannot be taken back, so the call is made again without them.
+      // What the failed acts have added to the call cannot be removed, so the call is built again without them.
       unlearn(call);
       left = left.filter((one) => !out.has(one));
     }
   };
   /**
-   * Makes later acts of some users wait until this call is answered: the users whose streams it may have to open. A row
-   * that is appended before that would overtake rows of this call. Returns a function that sends the acts that wait.
+   * Makes later acts of some users wait until this call is answered: the users whose streams the call may have to open.
+   * Otherwise a later row could overtake rows of this call. Returns a function that sends the waiting acts.
    */
   const holdBack = (partition: number, call: TransactionCall): (() => void) => {
     const users = new Set(call.renewed.map((sth) => call.streamOf(sth)?.uh ?? ''));
@@ -282,7 +300,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
       }
     };
   };
-  const send = async (partition: number, given: readonly Asked[], way: Way): Promise<void> => {
+  const send = async (partition: number, given: readonly PendingAct[], way: Way): Promise<void> => {
     let asked = given;
     for (let tries = 0; asked.length > 0; tries++) {
       const { call, acts } = decide(partition, asked, way);
@@ -296,7 +314,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
       }
     }
   };
-  /** Sends a call, and answers its acts. Returns false if it must be sent again, with the time of Redis. */
+  /** Sends a call, and answers its acts. Returns false if the call must be sent again with the time of Redis. */
   const sendOnce = async ({ partition, call, acts, way, tries }: Sending): Promise<boolean> => {
     const asked = acts.map(({ one }) => one);
     let reply: readonly Reply[];
@@ -308,7 +326,8 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
         for (const { failed } of asked) failed(error);
         return true;
       }
-      // Redis refused the call before it ran anything: what frees memory is sent again, what needs it is refused.
+      // Redis refused the call before it ran any part of it. Acts that need memory fail; acts that free memory are sent
+      // again.
       for (const one of asked) if (one.grows) one.failed(error);
       const frees = asked.filter(({ grows }) => !grows);
       await send(partition, frees, 'full');
@@ -323,7 +342,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
       return true;
     }
     if (failures.length > 0) unlearn(call);
-    // Without an act that passed, Redis has registered nothing.
+    // If no act passed, Redis has registered nothing.
     if (failures.length < acts.length) {
       for (const key of call.opened) remembered.opened.add(key);
       for (const [scope, at] of call.searched) remembered.searched.set(scope, at);
@@ -331,7 +350,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     const trimmed = trim(partition, call, listOf(notes).map(String));
     const why = new Map(failures.map((row) => failureIn(listOf(row))));
     const places = pairsIn(listOf(placed));
-    const closed: Sent[] = [];
+    const closed: SentAct[] = [];
     for (const act of acts) {
       const { one, tx } = act;
       const failure = why.get(tx.act) ?? null;
@@ -353,7 +372,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     queues.clear();
     for (const [partition, asked] of all) for (const part of partsOf(asked)) void send(partition, part, 'usual');
   };
-  const ask = (partition: number, asked: readonly Asked[], at: 'first' | 'last' = 'last'): void => {
+  const ask = (partition: number, asked: readonly PendingAct[], at: 'first' | 'last' = 'last'): void => {
     if (asked.length === 0) return;
     const queue = queues.get(partition) ?? [];
     if (queues.size === 0) setImmediate(flush);
@@ -361,12 +380,12 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     if (at === 'last') queue.push(...asked);
   };
 
-  /** Decides an act by what is known and read, and sends it. */
-  const attempt = <T>(act: Act<T>, given: TransactionInput): Promise<Done<T> | Failure | Unread> => {
+  /** Decides an act with the known or read data, and sends it. */
+  const attempt = <T>(act: Act<T>, given: TransactionInput): Promise<ActResult<T> | Failure | Unread> => {
     const made: { tx: RedisTransaction | null; answer: T | null } = { tx: null, answer: null };
     const client = clientKeyText(act.key);
     const times = Math.max(1, given.known?.queue?.commands.length ?? given.size ?? 1);
-    const { promise, resolve, reject } = Promise.withResolvers<Done<T> | Failure | Unread>();
+    const { promise, resolve, reject } = Promise.withResolvers<ActResult<T> | Failure | Unread>();
     ask(store.partitionOfUser(act.key.userId), [
       {
         client,
@@ -392,7 +411,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     return promise;
   };
 
-  /** Returns these reads and further ones. */
+  /** Returns the earlier reads together with further ones. */
   const readMore = async (
     reads: TransactionInput['reads'],
     wanted: readonly ReadCommand[],
@@ -400,11 +419,11 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     const replies = await store.read(wanted);
     return new Map([...reads, ...wanted.map((command, i) => [readName(command), replies[i] ?? null] as const)]);
   };
-  /** Reads all that an act needs. Returns its answer if it changes nothing. */
+  /** Reads all the data that an act needs. Returns the answer of the act if it changes nothing. */
   const readAll = async <T>(
     act: Act<T>,
     of: Pick<TransactionInput, 'without' | 'isDead'>,
-  ): Promise<TransactionInput | Done<T>> => {
+  ): Promise<TransactionInput | ActResult<T>> => {
     const partition = store.partitionOfUser(act.key.userId);
     let reads = NO_READS;
     for (let wanted = act.first(store.key, partition); ;) {
@@ -412,7 +431,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
       const given = { ...act.given, known: null, reads, ...of };
       const call = newCall(partition);
       try {
-        // Nothing of this call is sent, so what it registers is not remembered.
+        // This call is never sent, so the renewals that it registers must not be remembered.
         const nothing = { ...remembered, renewed: new Map<string, number>() };
         const tx = new RedisTransaction(call, { ...shared(partition, () => false), remembered: nothing }, given);
         const answer = act.run(new CommandRules(tx), tx);
@@ -426,22 +445,24 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
     }
   };
 
-  const run = async <T>(act: Act<T>): Promise<Done<T>> => {
+  const run = async <T>(act: Act<T>): Promise<ActResult<T>> => {
     let without = '';
     let last: Failure | null = null;
     const expected = act.known(null);
-    // An act that reads nothing is asked for at once.
+    // An act that needs no reads is requested in the same tick.
     let known = expected instanceof Promise ? await expected : expected;
     let reads = known && act.besides ? await readMore(NO_READS, act.besides(known)) : NO_READS;
     let isDead: boolean | null = null;
     for (let tries = 0; tries < TRIES; tries++) {
       const of: Pick<TransactionInput, 'without' | 'isDead'> = { without, isDead };
-      const given: TransactionInput | Done<T> = known ? { ...act.given, known, reads, ...of } : await readAll(act, of);
+      const given: TransactionInput | ActResult<T> = known
+        ? { ...act.given, known, reads, ...of }
+        : await readAll(act, of);
       if ('answer' in given) return given;
       const found = await attempt(act, given);
       if ('answer' in found) return found;
       if (found instanceof Unread) {
-        // What is known stays so, and what was missing is read.
+        // The known data stays, and only the missing data is read.
         if (found.commands.length === 0) known = null;
         else if (known) reads = await readMore(reads, found.commands);
         continue;
@@ -452,7 +473,7 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
       if (refused) return { answer: refused, entries: [], at: 0, place: '', trimmed: null };
       if (isWithoutRoom(found)) without += found.value;
       else {
-        // Once all was read, all is read again.
+        // Everything that was read may be outdated, so all of it is read again.
         known = known && (await act.known(found));
         reads = NO_READS;
       }
@@ -463,12 +484,15 @@ export function createTransactions(deps: TransactionsOptions): Transactions {
   return { remembered, run: (act) => inTurn(act.key, () => run(act)) };
 }
 
-/** What is dropped once a total is exceeded: the act, for how long what it drops counts, and further arguments. */
+/** How rows beyond a total are dropped: the act, the lifetime of its rows, and further arguments. */
 type Drop = {
   readonly act: string;
   readonly life: (windowMs: number) => number;
   readonly words: readonly string[];
-  /** The counters of the numbers in the answer, in their order. The users after these numbers are logged with `says`. */
+  /**
+   * The counters for the numbers in the answer, in order. The users after these numbers are logged with the text
+   * `says`.
+   */
   readonly counters: readonly Parameters<Metrics['count']>[];
   readonly says: string;
 };
@@ -494,7 +518,7 @@ const DROPS: Readonly<Record<'e' | 'd', Drop>> = {
 };
 
 /**
- * Returns a function that runs the acts of a command one after the other, in the order in which they were asked for.
+ * Returns a function that runs the acts of each command one after another, in the order in which they were requested.
  */
 function createTurns() {
   const last = new Map<string, Promise<unknown>>();
@@ -514,7 +538,10 @@ function failureIn(row: readonly Reply[]): [act: number, failure: Failure] {
   return [Number(row[0]), { reason: String(row[1]), value: row[2] ?? null }];
 }
 
-/** Whether there is no room for the result or the mark of a command. An act can do without either. */
+/**
+ * Whether the reason is that there is no room for the result or the mark of a command. The act is possible without
+ * them.
+ */
 function isWithoutRoom({ reason, value }: Failure): boolean {
   return (reason === 'share_exceeded' || reason === 'store_full') && (value === 'r' || value === 'm');
 }
@@ -526,11 +553,11 @@ function pairsIn(flat: readonly Reply[]): ReadonlyMap<number, string> {
 }
 
 /**
- * Divides acts whose streams are not open into calls, in each of which a user has one stream: a stream that is opened
- * may take the place of another one of its user.
+ * Divides acts whose streams are not open into calls in which each user has only one stream, because opening a stream
+ * may remove another stream of the user.
  */
-function* openings(acts: readonly Sent[]): Generator<readonly Asked[]> {
-  let part: Asked[] = [];
+function* openings(acts: readonly SentAct[]): Generator<readonly PendingAct[]> {
+  let part: PendingAct[] = [];
   const streams = new Map<string, string>();
   for (const { one, tx } of acts) {
     const { uh = '', sth = '' } = tx.appendsTo ?? {};
@@ -546,11 +573,11 @@ function* openings(acts: readonly Sent[]): Generator<readonly Asked[]> {
 }
 
 /**
- * Divides acts into calls. Redis compares before it writes, so an act that moves a client's queue would not see what
- * another act of its call changes: no other act on the client is in the same call.
+ * Divides acts into calls. An act that moves a client's queue is never in a call with other acts on the client: Redis
+ * makes all comparisons before all writes, so the act would not see the changes of the others.
  */
-function* partsOf(asked: readonly Asked[]): Generator<readonly Asked[]> {
-  let part: Asked[] = [];
+function* partsOf(asked: readonly PendingAct[]): Generator<readonly PendingAct[]> {
+  let part: PendingAct[] = [];
   let [chars, rowChars] = [0, 0];
   const clients = new Map<string, boolean>();
   for (const one of asked) {

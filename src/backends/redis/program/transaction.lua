@@ -1,24 +1,25 @@
--- The program of transactions: applies the acts of one tick that a relay has decided by the rules of core. For each act
--- it gets what must still hold, guards with a limit, and writes that are merged by key. If all holds, each key is
--- written by one command whose words already stand in ARGV. If something does not, `careful` decides act by act, in
--- their order, and only the words of the acts that pass are written.
--- ARGV: 1 to 5 as in prelude.lua; 6 the relay's time, 7 how far it may be behind and 8 ahead (ms), 9 how many acts, 10
--- most rows of a stream, 11 rows beyond them that stay for a while, 12 '1' to decide act by act in any case, 13 how
--- many HASHes are read, 14 how long history is kept (ms), 15 most streams of a user, then the parts, each with its
--- number first. If a stream is not open, the same call is repeated with the libraries of history (`lib`), which open
--- it. Such a call has one stream of each user.
--- Returns {'OK' or 'WATCHED', streams to trim and the letters of shares beyond their totals, act and place of each
--- command that waits and of each row with a mark, the numbers after the writes, then for each act that did not pass
--- {act, reason, value}}; {'FENCED'} and {'LOST'} as driver.lua; {'CLOCK', time} if the relay's time is too far from that
--- of Redis.
--- An `index` says which acts a word belongs to: pairs of bytes, the number of an act and how many words it has there
--- plus one (for numbers: what it adds plus 64). A part of all acts has the index ''.
+-- The program of transactions: applies the acts of one tick, which a relay has decided by the rules of core. For each
+-- act the call contains conditions that must still hold, guards with a limit, and writes that are merged by key. If
+-- everything holds, each key is written by one command whose arguments are in ARGV already. If something does not hold,
+-- `careful` decides the acts one by one, in order, and only the arguments of the acts that pass are written.
+-- ARGV: 1 to 5 as in prelude.lua; 6 the relay's time; 7 how far it may be behind, and 8 ahead (ms); 9 the number of
+-- acts; 10 the most rows of a stream; 11 how many rows beyond that may stay for a while; 12 '1' to decide the acts one
+-- by one in any case; 13 the number of HASHes that are read; 14 how long history is kept (ms); 15 the most streams of a
+-- user; then the sections below, each beginning with its number of items.
+-- If a stream is not open, the call is repeated with the libraries of history (`lib`), which open the stream. Such a
+-- call has only one stream of each user.
+-- Returns {'OK' or 'WATCHED', the streams to trim and the letters of the shares beyond their totals, pairs of act and
+-- place for each waiting command and each row with a mark, the values of the changed numbers, then {act, reason, value}
+-- for each act that did not pass}; {'FENCED'} or {'LOST'} as in driver.lua; or {'CLOCK', time} if the relay's time is
+-- too far from that of Redis.
+-- An `index` tells which acts the arguments belong to, in pairs of bytes: the number of an act, and the number of its
+-- arguments plus one (for numbers: what the act adds plus 64). A section that belongs to all acts has the index ''.
 local call = redis.call
 local find, match, sub, fmt, byte = string.find, string.match, string.sub, string.format, string.byte
 local concat, floor = table.concat, math.floor
 local a, p = ARGV, 16
 
--- Returns the next argument.
+-- Returns the next argument and advances.
 local function take()
   p = p + 1
   return a[p - 1]
@@ -26,8 +27,9 @@ end
 
 local function whole(number) return fmt('%d', number) end
 
--- Says why a user may not take `by` more of a share, of which all hold `all`; nil if they may. The rule of
--- core/shares/shares.ts. What exceeds a share with an index of users over their guarantee is removed afterwards.
+-- Returns why a user may not take `by` more of a share, of which all users hold `all`; nil if the user may. This is the
+-- rule of core/shares/shares.ts. A share with an index of users over their guarantee is never refused here: the excess
+-- is removed after the call.
 local function refusal(g, by, all)
   if by <= 0 or g.guarantee < 0 or g.over ~= '' then return nil end
   local wanted, after = g.own + by, all + by
@@ -39,12 +41,12 @@ local function refusal(g, by, all)
   return (free < 0 or (wanted > 1 and wanted * reserve > free * free)) and 'store_full' or nil
 end
 
--- Returns after how many milliseconds a bucket has a token (the rule of core/rates.ts).
+-- Returns the milliseconds until a bucket has a token (the rule of core/rates.ts).
 local function refill(g)
   return fmt('%d', math.max(1, math.ceil((g.held + 1 - g.burst) * 1000 / g.perSecond - 0.000001)))
 end
 
--- Adds to `of` what each act takes of a guard.
+-- Adds to `of` the amount that each act takes of a guard.
 local function parts(of, g)
   local function note(act, by)
     of[act] = of[act] or {}
@@ -58,8 +60,8 @@ local function parts(of, g)
   end
 end
 
--- Decides which acts pass, in their order, with what earlier acts took and gave back. `bad`: act -> {reason, value} by
--- the comparisons. Returns act -> true.
+-- Decides which acts pass, in order, with the amounts that earlier acts took and gave back. `bad`: act -> {reason,
+-- value}, from the comparisons. Returns act -> true for the acts that pass.
 local function careful(count, bad, guards)
   local ok, of = {}, {}
   for _, g in ipairs(guards) do parts(of, g) end
@@ -87,7 +89,7 @@ local function careful(count, bad, guards)
   return ok
 end
 
--- What the call reads: for each HASH its slot, its key and the fields. The first is the meta key.
+-- The HASHes that the call reads: slot, key and fields of each. The first is the meta key.
 local seen, keyOf, meta = {}, {}, nil
 for _ = 1, a[13] do
   local slot, name, n = take(), take(), take() + 0
@@ -113,7 +115,7 @@ if a[2] ~= '' then
   if last + 0 < a[5] + 0 then return { 'LOST' } end
 end
 
--- The time: the relay's, if it is near the time of Redis, and not before the time that a beat has stored.
+-- The time: the relay's, if it is near the time of Redis and not earlier than the time that a heartbeat has stored.
 local real
 if a[1] ~= '' then real = a[1] + 0 else
   local time = call('TIME')
@@ -131,8 +133,8 @@ local function differs(index, code, value)
     bad[act] = bad[act] or { code, value or false }
   end
 end
--- Comparisons: equal, starts with, contains. For each HASH its slot, how many, and of each the field, the expected text
--- and the acts. '' is an absent field, or a count of 0.
+-- Comparisons: equal, starts with, contains. For each HASH its slot and the number of comparisons; for each of them the
+-- field, the expected text and the acts. '' stands for an absent field, or for a count of 0.
 for _ = 1, take() do
   local of, count = seen[take()], take()
   for i = p, p + 3 * count - 3, 3 do
@@ -154,7 +156,7 @@ for _ = 1, take() do
   local slot, count = take(), take()
   for i = p, p + 3 * count - 3, 3 do
     local v, expected = seen[slot][a[i]], a[i + 1]
-    -- '' is expected of the head of a stream: it is open, and its newest row is not too old.
+    -- For the head of a stream, the expected text '' means: the stream is open, and its newest row is not too old.
     local at = v and expected == '' and match(v, '^%d+ (%d+)')
     if not lib and (not v or not find(v, expected, 1, true) or (at and at + a[14] <= now)) then
       differs(a[i + 2], 'closed')
@@ -163,7 +165,8 @@ for _ = 1, take() do
   end
   p = p + 3 * count
 end
--- Later acts of a user whose stream is not open are repeated with the act that opens it, so that their order stays.
+-- If the stream of a user is not open, later acts of this user are repeated together with the act that opens it, so
+-- that their order is kept.
 if next(closed) then
   p = holds
   for _ = 1, take() do
@@ -176,7 +179,8 @@ if next(closed) then
     p = p + 3 * count
   end
 end
--- Returns the fields with states of a client's live commands that are not among the next arguments: how many, fields.
+-- Reads a number and that many fields from the arguments. Returns the fields with states of a client's live commands
+-- that are not among them.
 local function unlisted(slot)
   local n, listed, found = take() + 0, {}, {}
   for i = p, p + n - 1 do listed[a[i]] = true end
@@ -186,20 +190,20 @@ local function unlisted(slot)
   end
   return found
 end
--- HASHes of clients that may have no other live commands than these: slot, acts, how many, their fields.
+-- HASHes of clients that must have no live commands except the listed ones: slot, acts, number of fields, fields.
 for _ = 1, take() do
   local slot, acts = take(), take()
   local other = unlisted(slot)[1]
   if other then differs(acts, 'differs', other) end
 end
--- STRINGs that must be these texts, '' for none: key, text, acts.
+-- STRINGs that must equal a text ('' for an absent one): key, text, acts.
 for _ = 1, take() do
   local name, expected, acts = take(), take(), take()
   local v = call('GET', name)
   if (v or '') ~= expected then differs(acts, 'differs', v) end
 end
--- Leases: node, acts for which it must be held, acts for which it must be over. Deadlines: time, act, '1' if the time
--- must have come.
+-- Leases: node, acts for which the lease must be held, acts for which it must be over. Deadlines: time, act, '1' if the
+-- time must have come and '' if it must not.
 local nodes = take()
 for _ = 1, take() do
   local name, held, over = take(), take(), take()
@@ -210,10 +214,10 @@ for _ = 1, take() do
   local at, acts, over = take(), take(), take()
   if (real >= at + 0) ~= (over == '1') then return { 'CLOCK', whole(real) } end
 end
--- Ids that no ended command may have: spans of the user, start of the keys of records, name, acts.
+-- Ids that no ended command may have: key of the user's spans, prefix of the keys of records, name, acts.
 local spans = {}
--- Captures when an ended command is forgotten: the 26th field of its record, the 2nd of its mark (lib-reduce). Both may
--- stay in Redis for longer.
+-- Captures the time at which an ended command is forgotten: the 26th field of a record, or the 2nd of a mark
+-- (lib-reduce). Both may exist in Redis for longer.
 local forgetAt, forgetMark = '^' .. string.rep('%Z*%z', 25) .. '(%d+)%z', '^m%z(%d+)%z'
 for _ = 1, take() do
   local of, start, name, acts = take(), take(), take(), take()
@@ -224,7 +228,7 @@ for _ = 1, take() do
   end
 end
 
--- Guards. Scopes: ZSET of reservations, scope, limit, how many come, how many go, index.
+-- Guards. Scopes: ZSET of reservations, scope, limit, number of new reservations, number of ended ones, index.
 local scopes, numbers, shares = {}, {}, {}
 local named = take()
 for s = 1, take() do
@@ -233,8 +237,8 @@ for s = 1, take() do
   scopes[s] = { held = held, before = held, limit = limit, code = 'capacity_exceeded', index = index, scope = scope, sum = come - go }
   if come > 0 and held + come > limit then tight = true end
 end
--- Numbers of a HASH: slot, field, limit, code of the refusal, the scope within which the limit holds (0: always) once
--- it holds more than a number of reservations, sum, what comes, index.
+-- Numbers in a HASH: slot, field, limit, code of the refusal, scope (0: the limit always holds), the number of
+-- reservations of the scope above which the limit holds, sum, amount that is added, index.
 for s = 1, take() do
   local slot, field, limit, code, scope, above = take(), take(), take() + 0, take(), scopes[take() + 0], take() + 0
   local sum, come, index = take() + 0, take() + 0, take()
@@ -245,9 +249,9 @@ for s = 1, take() do
   }
   if come > 0 and held + come > limit then tight = true end
 end
--- Shares: letter, fields of the user and of the span or '', guarantee (-1: no guard), total or -1, sum, what comes,
--- index, and the index of users over their guarantee with the user's member, both '' if what exceeds the share is
--- refused.
+-- Shares: letter; fields of the user and of the span, or ''; guarantee (-1: no guard); total or -1; sum; amount that is
+-- added; index; the index of users over their guarantee, and the user's member in it. The last two are '' if an excess
+-- is refused.
 local m, pools = seen.m, {}
 for s = 1, take() do
   local g = { share = true, letter = take(), ownField = take(), span = take(), guarantee = take() + 0, total = take() + 0, sum = take() + 0 }
@@ -262,8 +266,8 @@ end
 for _, g in ipairs(shares) do
   if refusal(g, g.come, g.pool.held + g.pool.come - g.come) then tight = true end
 end
--- Buckets: key, size, tokens a second, how many are taken, index. A bucket is a STRING `<tokens that are missing> <time>`,
--- by the time of Redis; it has none while it is full. Fractions are rounded, so a millionth of a token is ignored.
+-- Buckets: key, size, tokens per second, number of tokens taken, index. A bucket is a STRING `<missing tokens> <time>`,
+-- by the time of Redis; a full bucket has no key. Fractions are rounded, so a millionth of a token is ignored.
 local buckets = {}
 for s = 1, take() do
   local name, burst, perSecond, come, index = take(), take() + 0, take() + 0, take() + 0, take()
@@ -296,7 +300,7 @@ for _ = 1, take() do
   end
   if sum ~= 0 then call('HINCRBY', name, field, sum) end
 end
--- Writes: how many words the command has before those of the acts, how many these are, index, all words.
+-- Writes: number of arguments before those of the acts, number of arguments of the acts, index, all arguments.
 for _ = 1, take() do
   local before, words, index = take() + 0, take() + 0, take()
   if not ok then call(unpack(a, p, p + before + words - 1))
@@ -336,13 +340,13 @@ for i, g in ipairs(numbers) do
   end
 end
 
--- Links that come up before a queue moves to them: slot of the client, act, the text before and after the last place.
+-- Links that come up before their queue moves: slot of the client, act, the texts before and after the last place.
 for _ = 1, take() do
   local slot, act, start, rest = take(), take(), take(), take()
   if not ok or ok[byte(act)] then call('HSET', keyOf[slot], 'b', start .. (seen[slot].o or '0') .. rest) end
 end
--- Queues that have moved to a link: slot of the client, act, mailbox of the link's node, user, client, how many commands
--- were read, their fields. Commands that were admitted for the link since then are posted by their names.
+-- Queues that have moved to a link: slot of the client, act, mailbox of the link's node, user, client, number of
+-- commands that were read, their fields. Commands that were admitted for the link since then are posted by name.
 for _ = 1, take() do
   local slot, act, box, user, client, late = take(), take(), take(), take(), take(), {}
   local fields = unlisted(slot)
@@ -358,8 +362,9 @@ for _ = 1, take() do
   end
 end
 
--- Commands that wait: slot of the client, how many, acts, then for each: field, its state before and after its place,
--- the least place before its own, the mailbox of another node or '', and for that mailbox the request, waiters and params.
+-- Commands that wait: slot of the client, number of commands, acts. Then for each: field, the texts of its state before
+-- and after its place, the least place before its own, and the mailbox of another node or ''; with a mailbox also the
+-- request, waiters and params.
 local placed, boxes = {}, {}
 for _ = 1, take() do
   local slot, count, index = take(), take() + 0, take()
@@ -392,7 +397,8 @@ for _ = 1, take() do
 end
 for _, box in pairs(boxes) do call(unpack(box)) end
 
--- Adds the place of a row beyond those that the HASH has of a command (see lib-history-commands in history-rows.lua).
+-- Adds the place of a row to the ZSET of further places of a command, if its HASH is full (see lib-history-commands in
+-- history-rows.lua).
 local function morePlaces(heads, id, place)
   local tag = sub(KEYS[1], 1, -5)
   local name = tag .. 'cmdmore:' .. sub(heads, #tag + 13) .. ':' .. redis.sha1hex(id)
@@ -403,9 +409,10 @@ local function morePlaces(heads, id, place)
   if count > 100000 then call('ZREMRANGEBYRANK', name, 0, count - 100001) end
 end
 
--- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, rows, acts, words of the renewal,
--- '1' if rows have marks, the words of the renewal (see transaction-writes.ts), then the rows, their commands, and their marks,
--- each '' or key, start of the value and expiry (ms). The value of a mark ends with the place of its row.
+-- Streams: key, slot of the user's heads, field, suffix, slot of the places of rows, number of rows, acts, number of
+-- arguments of the renewal, '1' if rows have marks, the arguments of the renewal (see transaction-writes.ts). Then the
+-- rows, their commands, and their marks; a mark is '', or key, start of the value and expiry (ms). The value of a mark
+-- ends with the place of its row.
 local notes, heads, turns, places, expiries = {}, {}, {}, {}, {}
 for _ = 1, take() do
   local stream, hs, field, suffix, cs, rows, acts, renewal = take(), take(), take(), take(), take(), take() + 0, take(), take() + 0
@@ -424,8 +431,8 @@ for _ = 1, take() do
     local limits = { retentionMs = a[14] + 0, streamMessages = a[10] + 0, streamsPerUser = a[15] + 0 }
     local span, ms = lib.history_prepare(a[from + 6], limits, now, ofCommands)
     if span then
-      -- After the retention was changed, the span may have begun at another time than the relay expects. And places of
-      -- a stream that made room are gone.
+      -- After a change of the retention, the span may begin at another time than the relay expects. The places of a
+      -- stream that was removed to make room are gone.
       keyOf[cs], seen[cs], expiries[cs] = span, {}, ms
       for _, i in ipairs(kept) do seen[cs][a[ids + i]] = call('HGET', span, a[ids + i]) end
     end
@@ -465,7 +472,7 @@ for _ = 1, take() do
         placed[#placed + 1] = place
       end
     end
-    -- Which stream was written last is known by the acts. Rows of this stream that did not pass do not count.
+    -- The acts tell which stream was written last. Rows of acts that did not pass do not count.
     turn = (seen[hs].t or 0) + byte(acts, kept[count])
     turns[hs] = math.max(turns[hs] or 0, turn)
     if renewal > 0 then
@@ -502,7 +509,7 @@ for _, g in ipairs(shares) do
   end
   if g.over ~= '' and by > 0 and g.before + by > g.guarantee then call('ZADD', g.over, whole(g.before + by), g.member) end
 end
--- A share of a number of objects may exceed its total a little, so that many are removed at once.
+-- A share that counts objects may exceed its total a little, so that many objects are removed at once.
 local noted = {}
 for _, g in ipairs(shares) do
   local slack = g.letter == 'h' and 0 or math.min(256, floor(g.total / 32))
