@@ -57,7 +57,7 @@ type PauseSpread = { readonly partial: boolean; readonly silent: readonly string
 export type PauseReceipt = PauseSpread & { readonly pause: Pause; readonly cancelled: number; readonly asked: number };
 export type ResumeReceipt = PauseSpread & { readonly pause: Pause };
 
-type PausesParts = {
+type PausesDeps = {
   readonly deps: Deps;
   /** Cancels a command. */
   readonly settle: (
@@ -75,7 +75,7 @@ type PausesParts = {
  * `ended`: the pauses that this node ended most recently. They are not stored again by attempts that are still under
  * way.
  */
-type Parts = PausesParts & { readonly ended: BoundedMap<string, true> };
+type PauseContext = PausesDeps & { readonly ended: BoundedMap<string, true> };
 
 /** The timeout for one part of the store, in milliseconds. Longer than a takeover of a part takes. */
 const PART_MS = 10_000;
@@ -88,8 +88,8 @@ const REMEMBERED_USERS = 10_000;
 const CANCEL_BATCH = 256;
 const HOUR_MS = 3600_000;
 
-export function createPauses(given: PausesParts) {
-  const parts: Parts = { ...given, ended: new BoundedMap({ most: 1_000 }) };
+export function createPauses(given: PausesDeps) {
+  const parts: PauseContext = { ...given, ended: new BoundedMap({ most: 1_000 }) };
   const { deps } = parts;
   const { pauses } = deps.backend;
   const rates = new RateTable(REMEMBERED_USERS, () => new TokenBucket(deps.clock, CLIENT_RATE));
@@ -295,13 +295,13 @@ function pattern(name: string, text: string | null | undefined): string | null {
   return isPattern ? text : invalid(name, `expected 1 to ${PAUSE_PATTERN_CHARS} characters without control characters`);
 }
 
-async function find({ deps }: PausesParts, caller: CallingPrincipal, pauseId: string): Promise<Pause | null> {
+async function find({ deps }: PausesDeps, caller: CallingPrincipal, pauseId: string): Promise<Pause | null> {
   const userId = caller.kind === 'admin' ? null : knownUser(caller, caller.userId);
   const { rows } = await deps.backend.pauses.list(userId);
   return rows.find((pause) => pause.pauseId === pauseId) ?? null;
 }
 
-async function ofClient({ deps }: PausesParts, { userId, clientId }: ClientKey): Promise<readonly Pause[]> {
+async function ofClient({ deps }: PausesDeps, { userId, clientId }: ClientKey): Promise<readonly Pause[]> {
   const { rows } = await deps.backend.pauses.list(userId);
   return rows.filter(({ by, ...pause }) => by.kind === 'client' && pause.clientId === clientId);
 }
@@ -358,7 +358,7 @@ function recordClientAct(
   return recordAct(deps, requester, act).catch(() => null);
 }
 
-async function begin(parts: Parts, pause: Pause): Promise<PauseReceipt> {
+async function begin(parts: PauseContext, pause: Pause): Promise<PauseReceipt> {
   const { deps, renewPermits, ended } = parts;
   const { pauses } = deps.backend;
   const isOver = (): boolean => !holds(pause, deps.clock.now()) || ended.get(pause.pauseId) !== undefined;
@@ -377,7 +377,7 @@ async function begin(parts: Parts, pause: Pause): Promise<PauseReceipt> {
   return { pause, cancelled, asked, ...spread, silent: [...new Set([...spread.silent, ...silent])] };
 }
 
-async function end(parts: Parts, pause: Pause): Promise<PauseSpread> {
+async function end(parts: PauseContext, pause: Pause): Promise<PauseSpread> {
   parts.ended.set(pause.pauseId, true);
   const { pauses, bus } = parts.deps.backend;
   const spread = await everywhere(
@@ -395,7 +395,7 @@ async function end(parts: Parts, pause: Pause): Promise<PauseSpread> {
  * the background until they answer, or until `isOver` returns true. Rejects if a part refuses.
  */
 async function everywhere(
-  { deps }: PausesParts,
+  { deps }: PausesDeps,
   { userId }: Pause,
   isOver: () => boolean,
   act: (part: number) => Promise<void>,
@@ -429,7 +429,7 @@ async function everywhere(
   return { partial: missing.length > 0, silent: [...new Set(silent)] };
 }
 
-async function cancelCovered(parts: PausesParts, pause: Pause, which: 'queued' | 'running'): Promise<number> {
+async function cancelCovered(parts: PausesDeps, pause: Pause, which: 'queued' | 'running'): Promise<number> {
   const { deps, settle } = parts;
   const { pauses } = deps.backend;
   const cancel = { kind: 'cancel', reason: pause.reason, by: `a pause of ${pause.by.kind} ${pause.by.name}` } as const;
