@@ -17,7 +17,7 @@ export type OperatorContext = CommandContext & {
   readonly end: (exit: ExitCode) => void;
 };
 
-type Given = Readonly<Record<string, string | boolean | string[] | undefined>>;
+type FlagValues = Readonly<Record<string, string | boolean | string[] | undefined>>;
 
 /** The help text of each argument, by the argument's name. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ const OUTPUT = { kind: 'enum', values: OUTPUTS, brief: 'Form of the output', def
 
 /** Builds the command of a verb. The verb's code is loaded only when the command runs. */
 export function commandOf(verb: Verb): Command<OperatorContext> {
-  return buildCommand<Given, string[], OperatorContext>({
+  return buildCommand<FlagValues, string[], OperatorContext>({
     docs: {
       brief: verb.brief,
       customUsage: [`[flags] ${usageOfArgs(verb)}`.trimEnd()],
@@ -151,7 +151,7 @@ function atPlace(verb: string, args: readonly string[]): (words: readonly string
   };
 }
 
-type Invoked = Pick<OperatorRun, 'io' | 'args' | 'output'> & { readonly given: Given };
+type Invoked = Pick<OperatorRun, 'io' | 'args' | 'output'> & { readonly given: FlagValues };
 
 function runOf({ io, given, args, output }: Invoked): OperatorRun {
   const entries = Object.entries(given);
@@ -175,7 +175,7 @@ function runOf({ io, given, args, output }: Invoked): OperatorRun {
   };
 }
 
-function textOfFlag(value: Given[string]): string | undefined {
+function textOfFlag(value: FlagValues[string]): string | undefined {
   if (value === true) return 'true';
   return typeof value === 'string' ? value : undefined;
 }

@@ -84,7 +84,7 @@ type ToCheck = { readonly directory: DataDirectory; readonly path: string };
 function checkFile({ directory, path }: ToCheck, chain: BatchChain, journals: readonly string[] | null): Checked {
   const { disk } = directory;
   let [batches, bytes] = [0, 0];
-  let head: Head = { boot: null, after: null };
+  let head: FileHead = { boot: null, after: null };
   const end = readBatches({ disk, path }, chain, (body) => {
     if (batches === 0) head = headIn(body);
     batches++;
@@ -100,9 +100,9 @@ function checkFile({ directory, path }: ToCheck, chain: BatchChain, journals: re
  * The beginning of a file: the boot id of the system that wrote it, and for a snapshot the batch after which its
  * journal continues. Null if unknown.
  */
-type Head = { readonly boot: string | null; readonly after: BatchName | null };
+type FileHead = { readonly boot: string | null; readonly after: BatchName | null };
 
-function headIn(body: Buffer): Head {
+function headIn(body: Buffer): FileHead {
   const [, header, , number, sum] = readActs(body).next().value?.facts ?? [];
   const boot = isRecord(header) && typeof header['boot'] === 'string' ? header['boot'] : null;
   return { boot, after: typeof number === 'number' && typeof sum === 'number' ? { number, sum } : null };

@@ -5,7 +5,7 @@ import type { StreamAnswer } from '../clients/live/stream.ts';
 import { parseObject } from '../protocol/json.ts';
 import { OperatorFailure, EXIT } from './exit-codes.ts';
 import { type SentOperation, withinTime, throwErrors, bodyOf, badAnswer } from './relay.ts';
-import { withWords } from './rest-words.ts';
+import { withWords } from './enum-words.ts';
 
 /**
  * A stream that is silent for this time counts as broken, in milliseconds. The relay sends a comment every 20 seconds.

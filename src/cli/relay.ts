@@ -9,7 +9,7 @@ import type { HttpAnswer } from '../clients/link/library-error.ts';
 import { requestRelay, trimUrl } from '../clients/link/request-with-retries.ts';
 import { OperatorFailure, exitOfCode, exitOfProblem, EXIT } from './exit-codes.ts';
 import { readSettings, type RelayFlags, type RelaySettings } from './relay-settings.ts';
-import { withWords, withNames } from './rest-words.ts';
+import { withWords, withNames } from './enum-words.ts';
 
 /** The parameters of a REST route. Undefined parameters are not sent. */
 export type RelayQuery = Readonly<Record<string, string | undefined>>;

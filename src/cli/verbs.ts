@@ -2,7 +2,7 @@
 import { ACCESS_VERBS } from './access-verbs.ts';
 import { CURSOR_FLAG, PAGE_FLAGS, YES_FLAG } from './flags.ts';
 import type { Flag, Verb } from './verb.ts';
-import { wordsOf } from './rest-words.ts';
+import { wordsOf } from './enum-words.ts';
 
 const USER_FLAG = { userId: 'Only this user' };
 const CLIENT_FLAGS = { ...USER_FLAG, clientId: 'Only this client' };

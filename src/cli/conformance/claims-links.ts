@@ -74,7 +74,7 @@ export const OPENING_CLAIMS: readonly ConformanceClaim[] = [
 /**
  * What the claim `reconnect` passes to later claims: two commands that ended, one that still runs, and the lost link.
  */
-type Across = { readonly ended: readonly SentCommand[]; readonly running: SentCommand; readonly first: PeerLink };
+type LostLink = { readonly ended: readonly SentCommand[]; readonly running: SentCommand; readonly first: PeerLink };
 
 /** Returns the command ids in the list `received` of a hello; an empty list if there is none. */
 function receivedIn(payload: string | null): readonly unknown[] {
@@ -84,10 +84,10 @@ function receivedIn(payload: string | null): readonly unknown[] {
 
 /** Returns the claims about a client that loses its link and reconnects. Each claim depends on those before it. */
 export function returnClaims(): readonly ConformanceClaim[] {
-  let across: Across | null = null;
-  const known = (): Across => {
-    if (!across) throw new NoVerdict('not_run', 'the client did not come back after a lost link');
-    return across;
+  let lost: LostLink | null = null;
+  const known = (): LostLink => {
+    if (!lost) throw new NoVerdict('not_run', 'the client did not come back after a lost link');
+    return lost;
   };
   return [
     {
@@ -108,7 +108,7 @@ export function returnClaims(): readonly ConformanceClaim[] {
         link.drop();
         const next = await back(trial, 'another link after a lost socket');
         next.acknowledges = () => false;
-        across = { ended, running, first: link };
+        lost = { ended, running, first: link };
       },
     },
     {

@@ -31,7 +31,7 @@ import {
 import { printEvents, queryListing, sayWhatIsMissing } from '../listing.ts';
 import { listText, objectText, type Output } from '../output.ts';
 import { bodyOf, pathOf, type OperatorRelay } from '../relay.ts';
-import { readWord } from '../rest-words.ts';
+import { readWord } from '../enum-words.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';
 import { caseFileText, type CaseFile } from './case-file.ts';
 

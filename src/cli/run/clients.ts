@@ -16,7 +16,7 @@ import { accepted, notFound, usageFailure } from '../exit-codes.ts';
 import { listing, printEvents, queryListing } from '../listing.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';
 import { objectText } from '../output.ts';
-import { readWord } from '../rest-words.ts';
+import { readWord } from '../enum-words.ts';
 import { bodyOf, pathOf } from '../relay.ts';
 
 const CLIENT_ID = ['user_id', 'client_id'];

@@ -79,14 +79,14 @@ function readPort(text = '0'): number {
   return port;
 }
 
-type Told = {
+type Instructions = {
   readonly url: string;
   readonly token: string;
   readonly action: string;
   readonly command: readonly string[];
 };
 
-function instructions({ url, token, action, command }: Told): string {
+function instructions({ url, token, action, command }: Instructions): string {
   return `The client connects to RELAY with TOKEN and advertises the action ${action}, which returns its params, an object.
 Three members of the params steer it: "progress" (any value) is reported as progress; "wait_ms" (an integer) is how long
 the handler waits then, unless it is stopped; "fail" (a text) makes the handler fail with this message.

@@ -10,7 +10,7 @@ import { sleep } from '../../clients/link/platform.ts';
 import { readCount, readTime } from '../amounts.ts';
 import { countedPrinter, queryListing } from '../listing.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';
-import { readWord } from '../rest-words.ts';
+import { readWord } from '../enum-words.ts';
 
 const MESSAGES = {
   shown: ['at', 'kind', 'message_id', 'client_id', 'command_id', 'payload_bytes', 'error.code'],

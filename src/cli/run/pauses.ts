@@ -4,7 +4,7 @@ import { usageFailure } from '../exit-codes.ts';
 import { listing } from '../listing.ts';
 import { objectText } from '../output.ts';
 import { bodyOf, pathOf } from '../relay.ts';
-import { readWord } from '../rest-words.ts';
+import { readWord } from '../enum-words.ts';
 import type { OperatorRun, RunVerb } from '../verb.ts';
 
 const PAUSE_ID = ['pause_id'];

@@ -19,7 +19,7 @@ import { RawJson } from '../link/raw-json.ts';
 import { elapsed, systemClock, unlessAborted, type Clock } from '../link/platform.ts';
 import { SCOPE, endSpan, spanAttributes, type WireTrace } from '../link/spans.ts';
 import { ActionError, boundedMessage } from './action-errors.ts';
-import { failure, returned, thrown, toJson, type EndReport, type Stop } from './ends.ts';
+import { failure, returned, thrown, toJson, type EndReport, type Stop } from './end-reports.ts';
 import type { ActionRegistry, SchemaCheck, Registered } from './registry.ts';
 import type { ActionRequest, Call, Judge, RuntimeOptions, SiteCall } from './types.ts';
 
@@ -72,12 +72,12 @@ type Running = {
  * `at`: the deadline of a command, in elapsed milliseconds. `isSure`: whether the relay gave the age of the command's
  * frame. Only then is the deadline exact enough to refuse the command because it is over.
  */
-type Limit = { readonly at: number; readonly isSure: boolean };
+type Deadline = { readonly at: number; readonly isSure: boolean };
 type Job = {
   readonly action: Registered;
   readonly request: ActionRequest;
   readonly running: Running;
-  readonly limit: Limit;
+  readonly limit: Deadline;
 };
 
 export class Commands {
@@ -188,7 +188,7 @@ export class Commands {
    * Returns the end of a command whose deadline is over before its handler starts; null if there is time left, or if
    * the deadline is not exact.
    */
-  #tooLate({ at, isSure }: Limit): EndReport | null {
+  #tooLate({ at, isSure }: Deadline): EndReport | null {
     return isSure && elapsed(this.#clock) >= at ? failure('too_late', 'The deadline has passed.') : null;
   }
 

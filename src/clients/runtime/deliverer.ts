@@ -3,7 +3,7 @@ import { utf8Length } from '../../protocol/bounds.ts';
 import type { LinkBounds } from '../link/link-status.ts';
 import type { Clock } from '../link/platform.ts';
 import type { LinkFrame } from '../link/session.ts';
-import { endFrame, failure, type EndReport } from './ends.ts';
+import { endFrame, failure, type EndReport } from './end-reports.ts';
 
 /** The most ends that wait for their `result_ack`, and the most bytes of them together. */
 const OUTBOX_ENDS = 256;

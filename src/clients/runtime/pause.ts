@@ -9,7 +9,7 @@ import { retryMs, type Refused } from './deliverer.ts';
 import type { Paused, PauseOptions } from './types.ts';
 
 /** The person's request: to pause the client, or to resume it (null). */
-type Wish = (PauseOptions & { readonly reason: string }) | null;
+type PauseRequest = (PauseOptions & { readonly reason: string }) | null;
 
 type Waiting = { resolve(): void; reject(error: Error): void };
 
@@ -21,7 +21,7 @@ type ClientPauseOptions = {
   /** Called when `paused` changes. */
   onPaused(paused: Paused | null): void;
   /** Sends a `pause` frame. Returns false if there is no link. */
-  send(frame: { readonly ref: string; readonly wish: Wish }): boolean;
+  send(frame: { readonly ref: string; readonly request: PauseRequest }): boolean;
 };
 
 /**
@@ -34,12 +34,12 @@ export class ClientPause {
   paused: Paused | null = null;
   readonly #options: ClientPauseOptions;
   /** The latest request, until the relay has answered it; undefined if there is none. */
-  #wish: Wish | undefined;
+  #request: PauseRequest | undefined;
   #waiting: Waiting[] = [];
   /** The ref of the `pause` frame that was sent over this link and is not answered; null if there is none. */
   #sent: string | null = null;
   /** The request in that frame. */
-  #sentWish: Wish | undefined;
+  #sentRequest: PauseRequest | undefined;
   #refs = 0;
   #ended: Error | null = null;
 
@@ -49,13 +49,13 @@ export class ClientPause {
 
   /** Whether the client must refuse commands itself, because the relay may not know yet that the client is paused. */
   get holds(): boolean {
-    return this.#wish != null;
+    return this.#request != null;
   }
 
   /** Sends a request. Resolves when the relay has carried out this request or a later one. */
-  want(wish: Wish): Promise<void> {
+  want(request: PauseRequest): Promise<void> {
     if (this.#ended) return Promise.reject(this.#ended);
-    this.#wish = wish;
+    this.#request = request;
     const { promise, resolve, reject } = deferred<void>();
     this.#waiting.push({ resolve, reject });
     this.#send();
@@ -110,24 +110,24 @@ export class ClientPause {
   }
 
   #send(): void {
-    if (this.#wish === undefined || this.#sent !== null) return;
+    if (this.#request === undefined || this.#sent !== null) return;
     const ref = `p-${++this.#refs}`;
-    if (!this.#options.send({ ref, wish: this.#wish })) return;
+    if (!this.#options.send({ ref, request: this.#request })) return;
     this.#sent = ref;
-    this.#sentWish = this.#wish;
+    this.#sentRequest = this.#request;
   }
 
   /** Whether this answers the latest request. If it answers an earlier one, sends the latest. */
   #answered(ref: string): boolean {
     if (ref !== this.#sent) return false;
     this.#sent = null;
-    if (this.#sentWish === this.#wish) return true;
+    if (this.#sentRequest === this.#request) return true;
     this.#send();
     return false;
   }
 
   #settle(end: (waiting: Waiting) => void): void {
-    this.#wish = undefined;
+    this.#request = undefined;
     for (const waiting of this.#waiting.splice(0)) end(waiting);
   }
 }

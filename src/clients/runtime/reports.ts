@@ -15,7 +15,7 @@ import { isRecord } from '../../protocol/json.ts';
 import { ANY, checkMembers } from '../link/options.ts';
 import { elapsed, type Clock } from '../link/platform.ts';
 import { retryMs, type Refused } from './deliverer.ts';
-import { toJson } from './ends.ts';
+import { toJson } from './end-reports.ts';
 
 /**
  * How many reports of contexts and windows are sent per second without delay. Beyond this, changes wait for
@@ -122,7 +122,7 @@ function isList<T>(update: RowsUpdate<T>): update is readonly T[] {
 }
 
 type ReportKind = 'contexts' | 'windows';
-type Parts = Readonly<Partial<Record<ReportKind, Part | null>>>;
+type ReportParts = Readonly<Partial<Record<ReportKind, Part | null>>>;
 
 type Piece = { readonly kind: ReportKind; readonly list: 'set' | 'removed'; readonly json: string };
 type Draft = { bytes: number; readonly pieces: Piece[]; readonly snapshots: ReadonlySet<ReportKind> };
@@ -135,7 +135,7 @@ const AROUND_BYTES = 256;
  * Splits the parts into the payloads of reports, in order. A large snapshot continues in the next reports. Returns
  * nothing if there are no parts.
  */
-function reportPayloads(parts: Parts, maxFrameBytes: number): readonly string[] {
+function reportPayloads(parts: ReportParts, maxFrameBytes: number): readonly string[] {
   const present = KINDS.filter((kind) => parts[kind]);
   let draft = begin(present.filter((kind) => parts[kind]?.snapshot));
   const payloads: string[] = [];

@@ -33,7 +33,7 @@ import { upFrame, type LinkFrame } from '../link/session.ts';
 import { Commands, type CommandFrame } from './commands.ts';
 import { Deliverer, refusalError, retryMs, type Refused } from './deliverer.ts';
 import { SiteRefusedError } from './action-errors.ts';
-import type { EndReport } from './ends.ts';
+import type { EndReport } from './end-reports.ts';
 import { ClientPause } from './pause.ts';
 import { ActionRegistry } from './registry.ts';
 import {
@@ -129,7 +129,8 @@ class LinkRuntime implements Runtime {
     this.#pause = new ClientPause({
       clock: this.#clock,
       onPaused: (paused) => guarded(() => options.onPaused?.(paused), options.onError),
-      send: ({ ref, wish }) => this.#send({ type: 'pause', ref, op: wish ? 'pause' : 'resume', ...wish }, null),
+      send: ({ ref, request }) =>
+        this.#send({ type: 'pause', ref, op: request ? 'pause' : 'resume', ...request }, null),
     });
     this.#reporter = new Reporter({ clock: this.#clock, send: (json) => this.#send({ type: 'report' }, json) });
     this.#registry = new ActionRegistry({ changed: () => this.#advertise(), maxBytes: () => this.#actionBytes() });

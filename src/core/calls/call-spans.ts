@@ -21,7 +21,7 @@ import { endOf, type CallSpan, type Invocation, type TracedRequest } from './cal
 type SpanDeps = Pick<Deps, 'tracing' | 'nodeId'>;
 
 /** A request that gets a span. `action` is null if the request only awaits the command of an earlier call. */
-type Asked = TracedRequest & {
+type SpannedRequest = TracedRequest & {
   readonly userId?: string;
   readonly clientId?: string;
   readonly commandId?: string | null | undefined;
@@ -39,18 +39,18 @@ class RecordedCall implements CallSpan {
   #isAdvertised = false;
   readonly #tracing: Tracing;
   readonly #nodeId: string;
-  readonly #asked: Asked;
+  readonly #request: SpannedRequest;
   readonly #span: Span;
 
-  constructor(span: Span, { tracing, nodeId }: SpanDeps & { readonly tracing: Tracing }, asked: Asked) {
+  constructor(span: Span, { tracing, nodeId }: SpanDeps & { readonly tracing: Tracing }, request: SpannedRequest) {
     this.#tracing = tracing;
     this.#nodeId = nodeId;
-    this.#asked = asked;
+    this.#request = request;
     this.#span = span;
     const { context } = span;
     this.callSpan = context && traceparentOf(context);
     this.traceId = context && context.traceId;
-    if (context) asked.onSpan?.(context);
+    if (context) request.onSpan?.(context);
   }
 
   target(live: Connection | null, action: string): void {
@@ -69,8 +69,8 @@ class RecordedCall implements CallSpan {
   }
 
   #end({ failed, attributes }: SpanEnd, answer: Answer = {}): void {
-    const { action, userId, clientId } = this.#asked;
-    const commandId = answer.commandId ?? this.#asked.commandId ?? undefined;
+    const { action, userId, clientId } = this.#request;
+    const commandId = answer.commandId ?? this.#request.commandId ?? undefined;
     const { command } = answer;
     // If another request admitted the command, this request's span links to that request's span.
     const first = command && command.callSpan !== this.callSpan ? callSpanOf(command) : null;
@@ -79,7 +79,7 @@ class RecordedCall implements CallSpan {
     const about = subjectAttributes(this.#tracing, this.#nodeId, { userId, clientId, commandId });
     if (action !== null) Object.assign(about, methodAttributes(action, isKnown));
     if (command) Object.assign(about, recordAttributes(command));
-    Object.assign(about, callerTraceOf(this.#asked), attributes);
+    Object.assign(about, callerTraceOf(this.#request), attributes);
     this.#span.end({ failed, attributes: about, ...(action !== null && !isKnown && { name: OTHER_METHOD }) });
   }
 }
@@ -95,13 +95,13 @@ type Answer = {
  */
 export function withCallSpan<T extends Invocation | null>(
   { tracing, nodeId }: SpanDeps,
-  asked: Asked,
+  request: SpannedRequest,
   run: (span: CallSpan | null) => MaybePromise<T>,
 ): MaybePromise<T> {
   if (tracing === null) return run(null);
-  const started = tracing.start('server', asked.action ?? SPAN_NAME.await, parentOf(asked));
+  const started = tracing.start('server', request.action ?? SPAN_NAME.await, parentOf(request));
   if (!started.recorded) return run(started.declined ? DECLINED_CALL : null);
-  const span = new RecordedCall(started, { tracing, nodeId }, asked);
+  const span = new RecordedCall(started, { tracing, nodeId }, request);
   const answered = (invocation: T): T => {
     span.answered(invocation);
     return invocation;
@@ -129,16 +129,21 @@ function refusalEnd(code: string, by: string | null = null): SpanEnd {
  * headers of the request are. If the named ids are not those of W3C Trace Context, there is no parent, and a new trace
  * begins.
  */
-function parentOf(asked: Asked): TraceContext | null {
-  const named = fieldsOf(asked);
-  return named.traceId === null && named.parentSpanId === null ? (asked.trace ?? null) : traceContextIn(named);
+function parentOf(request: SpannedRequest): TraceContext | null {
+  const named = fieldsOf(request);
+  return named.traceId === null && named.parentSpanId === null ? (request.trace ?? null) : traceContextIn(named);
 }
 
-function fieldsOf({ traceId = null, parentSpanId = null, traceFlags = null, traceState = null }: Asked): TraceFields {
+function fieldsOf({
+  traceId = null,
+  parentSpanId = null,
+  traceFlags = null,
+  traceState = null,
+}: SpannedRequest): TraceFields {
   return { traceId, parentSpanId, traceFlags, traceState };
 }
 
-function callerTraceOf(asked: Asked): SpanAttributes {
-  const { traceId } = fieldsOf(asked);
-  return traceId === null || parentOf(asked) ? {} : { [SPAN_ATTRIBUTE.callerTraceId]: traceId };
+function callerTraceOf(request: SpannedRequest): SpanAttributes {
+  const { traceId } = fieldsOf(request);
+  return traceId === null || parentOf(request) ? {} : { [SPAN_ATTRIBUTE.callerTraceId]: traceId };
 }

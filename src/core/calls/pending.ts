@@ -198,7 +198,7 @@ function describe(deps: Deps, waits: readonly PendingWait[], checkInstance: stri
   );
 }
 
-type Beside = {
+type WaitWithConnection = {
   readonly wait: PendingWait;
   readonly connection: Connection | null;
   readonly checkInstance: string | null;
@@ -209,7 +209,7 @@ type Beside = {
  * Compares the instance that the client runs now with the instance that the waiter expects. `checkInstance` replaces
  * the observed instance if it is not null. Returns null if both are the same, or if one of them is unknown.
  */
-function mismatch({ wait, connection, checkInstance, now }: Beside): InstanceMismatch | null {
+function mismatch({ wait, connection, checkInstance, now }: WaitWithConnection): InstanceMismatch | null {
   const { boundInstanceId, expectedInstanceId } = wait.command;
   const expected = boundInstanceId ?? expectedInstanceId;
   const observed = checkInstance ?? (isLive(connection, now) ? connection.instanceId : null);
@@ -255,7 +255,7 @@ function completenessAt({ clock }: Deps, { rows, complete, gaps }: Tallied): Com
 // Reads the waits of all nodes. If each node keeps the waits of its own callers in memory, the other nodes are asked
 // through their mailboxes, once for each answer. A silent node is not asked; the answer lists it as a gap.
 
-type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
+type NodeAnswers = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly ObservedSource[] };
 
 /**
  * Creates the reads of WaiterStore over all nodes, and answers the same questions from other nodes. An answer has a gap
@@ -264,7 +264,7 @@ type Found = { readonly answers: readonly WaitsAnswer[]; readonly gaps: readonly
 function createWaits(deps: Deps, questions: NodeQuestions) {
   const { waiters } = deps.backend;
   questions.answerWith('waits', (text) => answerQuestion(waiters, text));
-  const others = (question: WaitsQuestion): MaybePromise<Found> => ask(deps, questions, question);
+  const others = (question: WaitsQuestion): MaybePromise<NodeAnswers> => ask(deps, questions, question);
   const summaries = (own: MaybePromise<readonly CountedScan[]>, question: WaitsQuestion & { readonly first: number }) =>
     both(own, others(question), (found, { answers, gaps }) =>
       found.map((one, i) => ({
@@ -301,12 +301,12 @@ function createWaits(deps: Deps, questions: NodeQuestions) {
 }
 
 /** Asks the other nodes. If the store has the waits of all nodes, asks nobody, and the result is not a promise. */
-function ask(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): MaybePromise<Found> {
+function ask(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): MaybePromise<NodeAnswers> {
   if (!deps.backend.capabilities.allWaits) return askNodes(deps, questions, question);
   return thenDo(silentSources(deps, 'pending_rpcs'), (gaps) => ({ answers: [], gaps }));
 }
 
-async function askNodes(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): Promise<Found> {
+async function askNodes(deps: Deps, questions: NodeQuestions, question: WaitsQuestion): Promise<NodeAnswers> {
   const { others, silent } = await otherNodes(deps);
   const caller = 'filter' in question ? question.filter.callerNodeId : null;
   const asked = others.filter((node) => !silent.has(node) && (caller === null || caller === node));
@@ -326,13 +326,13 @@ async function askNodes(deps: Deps, questions: NodeQuestions, question: WaitsQue
   return { answers, gaps };
 }
 
-type Part = Pick<Scan<PendingWait>, 'rows' | 'next'>;
+type NodePage = Pick<Scan<PendingWait>, 'rows' | 'next'>;
 
 /**
  * Merges the pages of several nodes into one. The page of a node ends at `next` if the node has more rows. Rows after
  * the earliest of these ends are left out, because that node may have rows that belong between them.
  */
-function merge(parts: readonly Part[], first: number): Scan<PendingWait> {
+function merge(parts: readonly NodePage[], first: number): Scan<PendingWait> {
   const bound = parts.reduce<Position | null>((least, { next }) => nearerEnd(least, next), null);
   const rows = parts
     .flatMap((part) => part.rows)

@@ -306,14 +306,14 @@ function attempt<T>(findings: Findings, layer: 'address' | 'input', check: () =>
   }
 }
 
-type Checked = {
+type CheckedPreflight = {
   readonly caller: CallingPrincipal;
   readonly userId: string;
   readonly checked: CheckedInvoke;
   readonly label: CallerLabel | undefined;
 };
 
-async function callOf(parts: InvokeDeps, { caller, userId, checked, label }: Checked): Promise<PreparedCall> {
+async function callOf(parts: InvokeDeps, { caller, userId, checked, label }: CheckedPreflight): Promise<PreparedCall> {
   const { crypto, shares } = parts.deps;
   const key = { userId, clientId: checked.clientId, commandId: checked.commandId ?? crypto.randomId() };
   const recordedAs = callerOf(caller, label);

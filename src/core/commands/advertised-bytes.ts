@@ -13,7 +13,7 @@ import type { Clock } from '../ports.ts';
 import type { Holdings, Shares } from '../shares/shares.ts';
 import type { HelloRequest } from './client-link.ts';
 
-type Parts = { readonly shares: Shares; readonly clock: Clock };
+type AdvertisedDeps = { readonly shares: Shares; readonly clock: Clock };
 
 /** The bytes that are counted for one client. */
 type Advertiser = {
@@ -36,13 +36,13 @@ type Advertiser = {
  * until FORGET_MS after its last link on this node has closed.
  */
 export class Advertised {
-  readonly #parts: Parts;
+  readonly #deps: AdvertisedDeps;
   readonly #advertisers = new ByClient<Advertiser>();
   /** The clients without a link, in the order in which they lost their last link. */
   readonly #closed = new Map<Advertiser, ClientKey>();
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(deps: AdvertisedDeps) {
+    this.#deps = deps;
   }
 
   /** Registers a link. Each call that resolves must be followed by one call of `closed`, after the link has closed. */
@@ -53,7 +53,7 @@ export class Advertised {
   ): Promise<ConnectResult> {
     this.#forget();
     const known = this.#advertisers.get(client);
-    const holdings = known?.holdings ?? this.#parts.shares.of(client.userId);
+    const holdings = known?.holdings ?? this.#deps.shares.of(client.userId);
     const { metadata, actions } = helloWeight(hello);
     const growth = metadata + actions - (known ? known.metadata + known.actions : 0);
     return claimed(holdings, growth, connect, ({ kind }) => {
@@ -105,12 +105,12 @@ export class Advertised {
   closed(client: ClientKey): void {
     const advertiser = this.#advertisers.get(client);
     if (!advertiser || --advertiser.links > 0) return;
-    advertiser.closedAt = this.#parts.clock.monotonic();
+    advertiser.closedAt = this.#deps.clock.monotonic();
     this.#closed.set(advertiser, client);
   }
 
   #forget(): void {
-    const due = this.#parts.clock.monotonic() - FORGET_MS;
+    const due = this.#deps.clock.monotonic() - FORGET_MS;
     for (const [advertiser, client] of this.#closed) {
       if (advertiser.closedAt > due) return;
       this.#closed.delete(advertiser);

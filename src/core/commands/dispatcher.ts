@@ -19,9 +19,9 @@ import {
   mayDispatch,
   waitFor,
   wakeWaits,
-  type Asked,
+  type DispatchAttempt,
   type Claim,
-  type Held,
+  type HeldDispatch,
 } from './link-queue.ts';
 import type { ClientLink } from './client-link.ts';
 import type { Binding, DispatchResult } from './command-store.ts';
@@ -207,7 +207,7 @@ export class Dispatcher {
   }
 
   /** Makes an attempt to dispatch: with a new name, or with the name of an attempt that is repeated. */
-  #ask(attempt = String(++this.#attempts)): Asked {
+  #ask(attempt = String(++this.#attempts)): DispatchAttempt {
     return { attempt, permits: this.#permits, at: this.#deps.clock.monotonic() };
   }
 
@@ -217,7 +217,7 @@ export class Dispatcher {
    * Infinity), always true: the store answers in the same turn of the event loop, before any later pause can be
    * answered.
    */
-  #mayWrite({ permits, at }: Asked): boolean {
+  #mayWrite({ permits, at }: DispatchAttempt): boolean {
     const { permitMs } = this.#deps.backend.pauses;
     return permitMs === Infinity || (permits === this.#permits && this.#deps.clock.monotonic() - at <= permitMs);
   }
@@ -245,7 +245,7 @@ export class Dispatcher {
   }
 
   /** Ends a command that this attempt dispatched before a pause began, and that was not written. */
-  #endUnwritten({ held, binding }: LinkQueue, key: CommandKey, { attempt }: Asked): void {
+  #endUnwritten({ held, binding }: LinkQueue, key: CommandKey, { attempt }: DispatchAttempt): void {
     held?.delete(key.commandId);
     this.#recorder
       .settle(key, { kind: 'unwritten', nodeId: binding.nodeId, epoch: binding.epoch, attempt })
@@ -306,7 +306,7 @@ export class Dispatcher {
    * Writes the command, or holds it while the socket has back-pressure. Many dispatches may be under way when the
    * back-pressure begins, but at most one window of commands.
    */
-  #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult, asked: Asked): void {
+  #writeOrHold(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult, asked: DispatchAttempt): void {
     // The command may have ended before the answer arrived. Then it is not written.
     const answer: DispatchResult = linkQueue.window.has(key.commandId) ? result : { kind: 'skip' };
     if (answer.kind === 'dispatch' && !this.#mayWrite(asked)) return this.#retryDispatch(linkQueue, key, asked.attempt);
@@ -318,7 +318,7 @@ export class Dispatcher {
   }
 
   /** Writes the command, or removes it from the window of its link if it must not be written. */
-  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult, asked: Asked): void {
+  #write(linkQueue: LinkQueue, key: CommandKey, result: DispatchResult, asked: DispatchAttempt): void {
     if (result.kind === 'dispatch') {
       noteDispatched(this.#deps, result.command);
       return writeDispatch(this.#deps, linkQueue, result);
@@ -338,7 +338,7 @@ export class Dispatcher {
   }
 
   /** Writes the held commands until the socket has back-pressure again. */
-  #writeHeld(linkQueue: LinkQueue, held: Map<string, Held>): void {
+  #writeHeld(linkQueue: LinkQueue, held: Map<string, HeldDispatch>): void {
     const { link } = linkQueue;
     for (const [commandId, { result, at, cancel, again, asked }] of held) {
       if (link.backlog() >= BACK_PRESSURE_BYTES) return;
@@ -366,7 +366,7 @@ export class Dispatcher {
 // dispatch a command.
 
 /** Reserves room in the link's window. Null if the link has no room, or if other commands wait for it. */
-function takeClaim(linkQueue: LinkQueue, key: CommandKey, asked: Asked): Claim | null {
+function takeClaim(linkQueue: LinkQueue, key: CommandKey, asked: DispatchAttempt): Claim | null {
   const { queued, window, binding } = linkQueue;
   if (queued > 0 || window.has(key.commandId) || !mayDispatch(linkQueue)) return null;
   const claim = { linkQueue, key, binding, attempt: asked.attempt, asked };
@@ -383,7 +383,11 @@ function endClaim({ linkQueue, key: { commandId } }: Claim): boolean {
 
 // Writes dispatched commands to the link of their client.
 
-function writeDispatch(deps: Deps, linkQueue: LinkQueue, { command, params, remainingMs }: Held['result']): void {
+function writeDispatch(
+  deps: Deps,
+  linkQueue: LinkQueue,
+  { command, params, remainingMs }: HeldDispatch['result'],
+): void {
   const trace = beginDispatchSpan(deps, linkQueue, command);
   linkQueue.link.sendCommand(command, params, remainingMs, trace);
   // A cancel was requested after the store recorded the dispatch and before its answer arrived here. It could not be

@@ -9,7 +9,7 @@ import type { ClientLink } from './client-link.ts';
 import type { Binding, CommandLoad, DispatchClaim, DispatchResult, MarkedDispatch } from './command-store.ts';
 
 /** A dispatch that is recorded and not yet written to its link. */
-export type Held = {
+export type HeldDispatch = {
   readonly result: Extract<DispatchResult, { kind: 'dispatch' }>;
   readonly at: number;
   /** The cancel that was requested while the dispatch was held; null if none was. */
@@ -17,7 +17,7 @@ export type Held = {
   /** True if the command was written to an earlier link on which it never arrived. Absent otherwise. */
   readonly again?: true;
   /** The attempt that recorded the dispatch. Absent if `again` is true. */
-  readonly asked?: Asked;
+  readonly asked?: DispatchAttempt;
 };
 
 /**
@@ -25,7 +25,7 @@ export type Held = {
  * attempt was made. `at`: when it was made, by the monotonic clock. If a pause begins, or the attempt grows too old,
  * before the command is written, the attempt must be repeated.
  */
-export type Asked = { readonly attempt: string; readonly permits: number; readonly at: number };
+export type DispatchAttempt = { readonly attempt: string; readonly permits: number; readonly at: number };
 
 /** The open span of a written command. `progressed`: whether the span has an event for the first progress report. */
 type OpenSpan = { readonly span: Span; progressed: boolean };
@@ -34,7 +34,7 @@ type OpenSpan = { readonly span: Span; progressed: boolean };
 export type Claim = DispatchClaim & {
   readonly linkQueue: LinkQueue;
   readonly key: CommandKey;
-  readonly asked: Asked;
+  readonly asked: DispatchAttempt;
 };
 
 /** Code that waits for a link's queue to change. `wake` is called as soon as `over` returns true. */
@@ -61,7 +61,7 @@ export class LinkQueue {
    * Commands whose dispatch is recorded, but which are not written yet, because the socket had back-pressure. In the
    * order of dispatch. Created with the first one.
    */
-  held: Map<string, Held> | null = null;
+  held: Map<string, HeldDispatch> | null = null;
   /**
    * The reasons of cancels that were requested before the client was welcomed, by command id. They are sent after the
    * welcome. Created with the first one.

@@ -53,7 +53,7 @@ const CONTEXT_GONE: RefusedAdmission = { kind: 'refused', code: 'context_gone' }
 const NO_PLACES: RefusedAdmission = { kind: 'refused', code: 'context_unsupported' };
 const WAITS_FULL: RefusedAdmission = { kind: 'refused', code: 'capacity_exceeded' };
 
-type Known<E> = {
+type KnownId<E> = {
   readonly answer: Exclude<AdmitPreview['answer'], { readonly kind: 'admitted' }>;
   /** The existing command to which the caller may attach; null if it may not. */
   readonly entry: E | null;
@@ -72,7 +72,7 @@ const OUTCOME: Readonly<Record<End['kind'], Outcome>> = {
 };
 const ROW_KIND = { result: 'result', error: 'error', cancelled: 'cancel' } as const;
 
-type Late = { readonly end: End; readonly messageId: string };
+type LateEnd = { readonly end: End; readonly messageId: string };
 
 /** The members of a record that change when a command ends. */
 type EndOfRecord = Pick<Command, 'outcome' | 'execution' | 'error' | 'reason'> &
@@ -136,7 +136,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
   }
 
   /** Returns the answer if a command or a mark with the id exists; null if the id is unknown. */
-  #answerOfKnown(question: AdmitQuestion): Known<E> | null {
+  #answerOfKnown(question: AdmitQuestion): KnownId<E> | null {
     const entry = this.tx.find(question);
     if (entry) {
       const refusal = this.#refuseAttach(entry, question);
@@ -322,7 +322,7 @@ export class CommandRules<E extends HeldCommand, C extends ClientView> {
    * Keeps an end as evidence that came too late, or from another instance. The record describes only the first such
    * end. History gets a row for each such end, until the record has SIGHTINGS_PER_COMMAND sightings.
    */
-  #keepLate(entry: E, { end, messageId }: Late): Command {
+  #keepLate(entry: E, { end, messageId }: LateEnd): Command {
     const { command } = entry;
     const { instanceId, kind, kept, error } = end;
     if (command.sightings.length < SIGHTINGS_PER_COMMAND)

@@ -31,16 +31,16 @@ export function createActions(deps: Deps) {
       text: string | null = null,
     ): Promise<ActionSample> {
       requireAdmin(requester);
-      const taken: Taken = { items: [], connections: 0, bytes: 0, cut: null };
+      const sample: Sample = { items: [], connections: 0, bytes: 0, cut: null };
       const wanted = name === null ? null : checkName('name', name);
       const part = text === null ? null : filterText(text);
       const isWanted = (given: string): boolean =>
         (wanted === null || given === wanted) && (part === null || given.toLowerCase().includes(part));
       const [gaps, silent] = await Promise.all([
-        fill(deps, { taken, isWanted, reading }),
+        fill(deps, { sample, isWanted, reading }),
         silentSources(deps, 'connections'),
       ]);
-      return answer(taken, [...gaps, ...silent], deps.clock.now());
+      return answer(sample, [...gaps, ...silent], deps.clock.now());
     },
     /** Whether the caller's token and the policy permit an action. The client itself may still refuse it. */
     mayInvoke: (caller: CallingPrincipal, target: InvocationTarget): boolean =>
@@ -58,7 +58,7 @@ export function createActions(deps: Deps) {
 }
 
 /** The sample so far. `cut`: the source of which the sample contains only a part; null if it contains everything. */
-type Taken = {
+type Sample = {
   readonly items: AdvertisedAction[];
   connections: number;
   bytes: number;
@@ -66,7 +66,7 @@ type Taken = {
 };
 
 type Filling = {
-  readonly taken: Taken;
+  readonly sample: Sample;
   /** Whether an action with this name belongs in the sample. */
   readonly isWanted: (name: string) => boolean;
   readonly reading: DocumentReading | undefined;
@@ -77,7 +77,7 @@ type Filling = {
  * fit. When the sample is full, reading goes on only to find out whether there are more items. After SCAN_BUDGET rows,
  * the sample is marked as cut. Returns the gaps that the store reported.
  */
-async function fill(deps: Deps, { taken, isWanted, reading }: Filling): Promise<readonly ObservedSource[]> {
+async function fill(deps: Deps, { sample, isWanted, reading }: Filling): Promise<readonly ObservedSource[]> {
   const gaps: ObservedSource[] = [];
   let after: Position | null = null;
   for (let seen = 0; seen < SCAN_BUDGET; seen += ACTION_SAMPLE_CONNECTIONS) {
@@ -86,36 +86,36 @@ async function fill(deps: Deps, { taken, isWanted, reading }: Filling): Promise<
     const now = deps.clock.now();
     gaps.push(...scan.gaps);
     for (const { row } of scan.rows) {
-      if (taken.cut === null && isLive(row, now)) take(taken, row, isWanted);
+      if (sample.cut === null && isLive(row, now)) take(sample, row, isWanted);
     }
-    if (taken.cut !== null || scan.next === null) return gaps;
+    if (sample.cut !== null || scan.next === null) return gaps;
     after = scan.next;
   }
-  taken.cut = 'connections';
+  sample.cut = 'connections';
   return gaps;
 }
 
 /** Adds the matching actions of a connection to the sample. A connection without a matching action is not counted. */
 function take(
-  taken: Taken,
+  sample: Sample,
   { userId, clientId, instanceId, actions }: Connection,
   isWanted: Filling['isWanted'],
 ): void {
   const offered = actions.filter(({ name }) => isWanted(name));
-  const room = ACTION_SAMPLE - taken.items.length;
-  if (offered.length > room) taken.cut = 'actions';
+  const room = ACTION_SAMPLE - sample.items.length;
+  if (offered.length > room) sample.cut = 'actions';
   if (offered.length === 0 || room === 0) return;
-  if (taken.connections === ACTION_SAMPLE_CONNECTIONS) return void (taken.cut = 'connections');
-  taken.connections++;
+  if (sample.connections === ACTION_SAMPLE_CONNECTIONS) return void (sample.cut = 'connections');
+  sample.connections++;
   for (const action of offered.slice(0, room)) {
-    taken.bytes += advertisedBytes(action);
+    sample.bytes += advertisedBytes(action);
     // The first item is always added, so that one large item does not make the sample empty.
-    if (taken.bytes > ACTION_SAMPLE_BYTES && taken.items.length > 0) return void (taken.cut = 'actions');
-    taken.items.push({ userId, clientId, instanceId, action });
+    if (sample.bytes > ACTION_SAMPLE_BYTES && sample.items.length > 0) return void (sample.cut = 'actions');
+    sample.items.push({ userId, clientId, instanceId, action });
   }
 }
 
-function answer({ items, connections, cut }: Taken, gaps: readonly ObservedSource[], asOf: number): ActionSample {
+function answer({ items, connections, cut }: Sample, gaps: readonly ObservedSource[], asOf: number): ActionSample {
   const sourceOf = (source: 'connections' | 'actions', rows: number, limit: number): ObservedSource => ({
     ...observed(source, asOf, rows, cut === source ? limit : null),
     limit,

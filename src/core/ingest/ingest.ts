@@ -62,7 +62,7 @@ export function createIngest(parts: IngestOptions) {
   };
 }
 
-type Kept = { readonly message: CheckedMessage; readonly kept: StoredPayload };
+type PreparedMessage = { readonly message: CheckedMessage; readonly kept: StoredPayload };
 
 /**
  * Checks all messages and stores their large payloads first. So the messages are written in the order in which they
@@ -110,7 +110,7 @@ async function keepOne(
   { deps, keeper }: IngestOptions,
   message: CheckedMessage,
   connections: ReadonlyMap<string, Connection>,
-): Promise<Kept | CallboardError> {
+): Promise<PreparedMessage | CallboardError> {
   // The relay remembers the last instance of a client that is not connected, so that an older instance cannot ingest.
   const last = connections.get(message.clientId);
   if (last && last.instanceId !== message.instanceId)
@@ -123,7 +123,10 @@ async function keepOne(
 }
 
 /** Writes one message. Calls the store in the same tick, so that messages are written in the order of the calls. */
-async function retainOne(parts: IngestOptions, { message, kept }: Kept): Promise<IngestVerdict | CallboardError> {
+async function retainOne(
+  parts: IngestOptions,
+  { message, kept }: PreparedMessage,
+): Promise<IngestVerdict | CallboardError> {
   const { deps, keeper } = parts;
   const { text, ...members } = message;
   let result: IngestResult;
@@ -142,7 +145,11 @@ async function retainOne(parts: IngestOptions, { message, kept }: Kept): Promise
 }
 
 /** Projects a stored message. If this fails, the message is still ingested. */
-async function projectOne({ deps, projector }: IngestOptions, message: Message, text: Kept['message']['text']) {
+async function projectOne(
+  { deps, projector }: IngestOptions,
+  message: Message,
+  text: PreparedMessage['message']['text'],
+) {
   try {
     return await projector.project(message, text);
   } catch (error) {

@@ -108,17 +108,21 @@ function sourcesOf(names: readonly string[]): ReadonlyMap<string, SeriesSource> 
   );
 }
 
-type Found = { readonly source: ObservedSource; readonly reading: NodeReading | null };
-type Asked = { readonly nodeId: string | null; readonly query: ReadingQuery };
+type NodeSeries = { readonly source: ObservedSource; readonly reading: NodeReading | null };
+type SeriesRequest = { readonly nodeId: string | null; readonly query: ReadingQuery };
 
-async function readNodes(deps: Deps, questions: NodeQuestions, { nodeId, query }: Asked): Promise<readonly Found[]> {
+async function readNodes(
+  deps: Deps,
+  questions: NodeQuestions,
+  { nodeId, query }: SeriesRequest,
+): Promise<readonly NodeSeries[]> {
   const { clock, metrics, nodeId: self } = deps;
-  const own: readonly Found[] =
+  const own: readonly NodeSeries[] =
     nodeId !== null && nodeId !== self ? [] : [foundAt(self, clock.now(), metrics.read(query, clock.now()))];
   if (nodeId === self) return own;
   try {
     const { others, silent } = await otherNodes(deps);
-    const answers = (nodeId === null ? others : [nodeId]).map(async (other): Promise<Found> => {
+    const answers = (nodeId === null ? others : [nodeId]).map(async (other): Promise<NodeSeries> => {
       const question = { topic: 'series', text: JSON.stringify(query), withinMs: SERIES_ASK_MS } as const;
       const text = silent.has(other) ? null : await questions.ask(other, question);
       return foundAt(other, clock.now(), text === null ? 'node_silent' : readAnswer(text, query), query);
@@ -135,7 +139,7 @@ function foundAt(
   asOf: number,
   found: NodeReading | IncompleteReason,
   { names }: Pick<ReadingQuery, 'names'> = { names: [] },
-): Found {
+): NodeSeries {
   if (typeof found === 'string') return { source: gapOf('metrics', asOf, nodeId, found), reading: null };
   const own = { ...observed('metrics', asOf, found.rows.length), nodeId };
   const lacksGauges = found.withoutGauges && names.some((name) => Object.hasOwn(SAMPLED_GAUGES, name));

@@ -54,7 +54,7 @@ type PauseSpread = ReachedParts;
 export type PauseReceipt = PauseSpread & { readonly pause: Pause; readonly cancelled: number; readonly asked: number };
 export type ResumeReceipt = PauseSpread & { readonly pause: Pause };
 
-type PausesParts = {
+type PausesDeps = {
   readonly deps: Deps;
   /** Cancels a command. */
   readonly settle: (
@@ -72,7 +72,7 @@ type PausesParts = {
  * `ended`: the pauses that this node ended most recently. They are not stored again by attempts that are still under
  * way.
  */
-type Parts = PausesParts & { readonly ended: BoundedMap<string, true> };
+type PauseContext = PausesDeps & { readonly ended: BoundedMap<string, true> };
 
 const CLIENT_RATE = { perSecond: CLIENT_RESUMES_PER_SECOND, burst: CLIENT_RESUMES_AT_ONCE };
 /** The most users for whom the rate of pauses by their clients is remembered. */
@@ -81,8 +81,8 @@ const REMEMBERED_USERS = 10_000;
 const CANCEL_BATCH = 256;
 const HOUR_MS = 3600_000;
 
-export function createPauses(given: PausesParts) {
-  const parts: Parts = { ...given, ended: new BoundedMap({ most: 1_000 }) };
+export function createPauses(given: PausesDeps) {
+  const parts: PauseContext = { ...given, ended: new BoundedMap({ most: 1_000 }) };
   const { deps } = parts;
   const { pauses } = deps.backend;
   const rates = new RateTable(REMEMBERED_USERS, () => new TokenBucket(deps.clock, CLIENT_RATE));
@@ -288,13 +288,13 @@ function pattern(name: string, text: string | null | undefined): string | null {
   return isPattern ? text : invalid(name, `expected 1 to ${PAUSE_PATTERN_CHARS} characters without control characters`);
 }
 
-async function find({ deps }: PausesParts, caller: CallingPrincipal, pauseId: string): Promise<Pause | null> {
+async function find({ deps }: PausesDeps, caller: CallingPrincipal, pauseId: string): Promise<Pause | null> {
   const userId = caller.kind === 'admin' ? null : knownUser(caller, caller.userId);
   const { rows } = await deps.backend.pauses.list(userId);
   return rows.find((pause) => pause.pauseId === pauseId) ?? null;
 }
 
-async function ofClient({ deps }: PausesParts, { userId, clientId }: ClientKey): Promise<readonly Pause[]> {
+async function ofClient({ deps }: PausesDeps, { userId, clientId }: ClientKey): Promise<readonly Pause[]> {
   const { rows } = await deps.backend.pauses.list(userId);
   return rows.filter(({ by, ...pause }) => by.kind === 'client' && pause.clientId === clientId);
 }
@@ -351,7 +351,7 @@ function recordClientAct(
   return recordAct(deps, requester, act).catch(() => null);
 }
 
-async function begin(parts: Parts, pause: Pause): Promise<PauseReceipt> {
+async function begin(parts: PauseContext, pause: Pause): Promise<PauseReceipt> {
   const { deps, renewPermits, ended } = parts;
   const { pauses } = deps.backend;
   const isOver = (): boolean => !holds(pause, deps.clock.now()) || ended.get(pause.pauseId) !== undefined;
@@ -371,7 +371,7 @@ async function begin(parts: Parts, pause: Pause): Promise<PauseReceipt> {
   return { pause, cancelled, asked, ...spread, silent: [...new Set([...spread.silent, ...silent])] };
 }
 
-async function end(parts: Parts, pause: Pause): Promise<PauseSpread> {
+async function end(parts: PauseContext, pause: Pause): Promise<PauseSpread> {
   parts.ended.set(pause.pauseId, true);
   const { pauses, bus } = parts.deps.backend;
   const spread = await everywhere(
@@ -385,11 +385,11 @@ async function end(parts: Parts, pause: Pause): Promise<PauseSpread> {
 }
 
 /** Runs an act in all parts of the store that a pause concerns. */
-function everywhere({ deps }: PausesParts, { userId }: Pause, isOver: () => boolean, act: PartsAct['act']) {
+function everywhere({ deps }: PausesDeps, { userId }: Pause, isOver: () => boolean, act: PartsAct['act']) {
   return inEachPart(deps, { userId, isOver, act, failure: 'a pause did not reach a part of the store' });
 }
 
-type CancelCovered = { readonly parts: PausesParts; readonly pause: Pause; readonly isOver: () => boolean };
+type CancelCovered = { readonly parts: PausesDeps; readonly pause: Pause; readonly isOver: () => boolean };
 
 /** Returns how many commands it cancelled by the time at which each part of the store has answered or is late. */
 async function cancelCovered({ parts, pause, isOver }: CancelCovered, which: 'queued' | 'running'): Promise<number> {

@@ -108,11 +108,11 @@ function checkTarget(requester: Requester, target: RevealTarget): RevealTarget {
  * Where the payload is: in a message that was read, or in the result of a command, which is read only after the audit
  * row is written.
  */
-type Found =
+type FoundPayload =
   | { readonly subject: AuditSubject; readonly message: Message }
   | { readonly subject: AuditSubject; readonly result: CommandKey };
 
-async function find(deps: Deps, target: RevealTarget): Promise<Found | null> {
+async function find(deps: Deps, target: RevealTarget): Promise<FoundPayload | null> {
   if (target.kind === 'command_result') {
     const { userId, clientId, commandId } = target;
     const key = { userId, clientId, commandId };
@@ -142,7 +142,7 @@ async function findMessage(
   return rows.find(({ row }) => isTarget(row))?.row ?? null;
 }
 
-async function payloadOf(deps: Deps, requester: Requester, found: Found): Promise<RevealedPayload | null> {
+async function payloadOf(deps: Deps, requester: Requester, found: FoundPayload): Promise<RevealedPayload | null> {
   if ('result' in found) return resultOf(deps, found.result);
   const [shown] = await readPayloads(deps, requester, [found.message]);
   const { at, spill } = found.message;

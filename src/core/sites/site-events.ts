@@ -67,7 +67,7 @@ function eventsOf(
   };
 }
 
-type Held = {
+type ViewerAccess = {
   readonly sessionId: string;
   readonly grantId: string;
   /** When the viewer's token expires, in epoch milliseconds; null if it does not expire. */
@@ -88,7 +88,7 @@ class ViewerLifetime implements Lifetime, SessionReader {
   #ended: CallboardError | null = null;
   #target: Parameters<Lifetime['endWith']>[0] | null = null;
 
-  constructor({ sessionId, grantId, tokenEndsAt }: Held, parts: ViewerOptions) {
+  constructor({ sessionId, grantId, tokenEndsAt }: ViewerAccess, parts: ViewerOptions) {
     this.#sessionId = sessionId;
     this.#grantId = grantId;
     this.#tokenEndsAt = tokenEndsAt;
