@@ -116,8 +116,8 @@ export function decideRoots(tracer: TracerLike, ratio: number | null): TracerLik
 }
 
 /**
- * A span that is not recorded. Its ids are valid, which tells the relay that a sampler has decided. The ids are never
- * sent.
+ * A span that is not recorded. The relay takes a span with invalid ids for one of an SDK that is switched off, so this
+ * one has valid ids: a sampler has decided not to record it. The ids are never sent.
  */
 const DECLINED: SpanLike = {
   spanContext: () => ({ traceId: 'f'.repeat(32), spanId: 'f'.repeat(16), traceFlags: 0 }),

@@ -1,4 +1,7 @@
-/** Finds which part of an operation's data is the response body, when a route is compiled. */
+/**
+ * Finds, when a route is compiled, which part of an operation's data is the response body, and which types it may have,
+ * because the type decides the status.
+ */
 import {
   Kind,
   getNamedType,

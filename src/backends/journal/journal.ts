@@ -1,7 +1,7 @@
 /**
  * Writes the journals of a data directory: appends the records of all acts of a turn of the event loop as one batch,
- * and holds back everything that leaves the process until its records are written. A snapshot contains the whole state,
- * and replaces the journals before it.
+ * syncs them to the disk as DATA_SYNC says, and holds back everything that leaves the process until its records are
+ * written or synced. Begins and commits the files of snapshots, each of which replaces the journals before it.
  */
 import type { Cancel, Clock, EventLoop, Log } from '../../core/ports.ts';
 import { batchFilesOn, type BatchFile, type BatchName, type OpenFile } from './batches.ts';

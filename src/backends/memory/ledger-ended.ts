@@ -1,4 +1,7 @@
-/** Keeps ended commands until their idempotency window is over, or until there is no room for them. */
+/**
+ * Keeps ended commands until their idempotency window is over. If there is no room, it drops results first, then reduces
+ * records to marks of their ids, and forgets the ids last.
+ */
 import type { CommandMark } from '../../core/commands/command.ts';
 import { isCode } from '../../core/errors.ts';
 import type { CommandKey } from '../../core/ids.ts';

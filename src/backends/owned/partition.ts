@@ -20,8 +20,9 @@ import { BrokenLog, StreamReader } from './stream.ts';
 import type { Turns } from './turns.ts';
 
 /**
- * A snapshot contains all kept records, so with a low due cost each call would pay for writing several records into
- * snapshots. `total` bounds the size of a log in Redis while its snapshot is late.
+ * When a snapshot of a log is due: after appends of this cost. A snapshot writes all records that are kept, so with
+ * frequent snapshots the writing of each record would be paid for several times. While a snapshot is late, the log may
+ * grow to `total` times the due cost.
  */
 const RECORD_ROOM: RecordRoomOptions = { dueCost: 256 * 1024 * 1024, dueAtMost: 1, total: 2 };
 

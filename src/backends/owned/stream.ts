@@ -1,7 +1,8 @@
 /**
- * The log of a partition as Redis stores it: a stream of numbered batches, and the pieces of a snapshot.
+ * Reads the log of a partition back from Redis (the pieces of its last snapshot, then the stream of numbered batches),
+ * and writes the pieces of snapshots.
  *
- * It is read in slices, so that a process can renew its lease while it takes a partition over.
+ * It reads in slices, so that a process can renew its lease while it takes a partition over.
  */
 import { CallboardError } from '../../core/errors.ts';
 import type { Clock, EventLoop } from '../../core/ports.ts';

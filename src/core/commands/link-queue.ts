@@ -1,5 +1,6 @@
 /**
- * The command queue of each client link of this node, and its window of commands in flight. Writes nothing to sockets.
+ * Registers the client links of this node, with the queue of each link and its window of commands in flight. It sends no
+ * commands.
  */
 import { ByClient, ChurnMap } from '../collections.ts';
 import type { ClientKey, CommandKey } from '../ids.ts';

@@ -76,8 +76,8 @@ export interface NodeListener {
   deliver(row: MailboxRow): void;
   /**
    * Called when this node lost its id. `fenced`: the other nodes counted this node as dead and took over its links and
-   * commands. `store_lost`: the store forgot something that it had confirmed about these users; if `concerns` is
-   * absent, about any user. Until the returned promise resolves, no row is delivered; after that, this node holds its
+   * commands. `store_lost`: the store forgot something that it had confirmed. It may have forgotten data of the users
+   * that `concerns` accepts; without `concerns`, of all users. Until the returned promise resolves, no row is delivered; after that, this node holds its
    * id again. A store that cannot lose a node never calls this.
    */
   lost(cause: 'fenced' | 'store_lost', concerns?: (userId: string) => boolean): Promise<void>;

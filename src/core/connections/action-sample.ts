@@ -46,8 +46,8 @@ export function createActions(deps: Deps) {
     mayInvoke: (caller: CallingPrincipal, target: InvocationTarget): boolean =>
       tokenAllows(caller, target.action) && deps.policy.decide(caller, target).allowed,
     /**
-     * Returns the completeness of a connection's list of actions. For nested fields, after the connection was
-     * authorized.
+     * Returns the completeness of a connection's list of actions. Does not check whether the caller may see the
+     * connection.
      */
     completeness: ({ actions, nodeId }: Connection) =>
       thenDo(silentSources(deps, 'actions', nodeId), (silent) => {

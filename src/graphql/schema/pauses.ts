@@ -68,8 +68,8 @@ const REACH_ROWS = 25 * RESERVATIONS_PER_SCOPE;
 const PATTERN = `A pattern with \`*\`, of 1 to ${PAUSE_PATTERN_CHARS} characters.`;
 
 /**
- * Over REST these texts are patterns. The rule must be named here, because `action` elsewhere is the name of one
- * action.
+ * Names the check of the REST layer for the members with patterns. Otherwise that layer would choose the check by the
+ * member's name, and a member `action` elsewhere is the name of one action, which may have no `*`.
  */
 const PATTERN_RULE = { extensions: { rule: 'pattern' } } as const;
 
