@@ -180,7 +180,7 @@ export class Calls implements Workload {
   }
 
   async judge(): Promise<readonly string[]> {
-    const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll())];
+    const broken: string[] = [...(await this.#repeatAll()), ...(await this.#callAll()), ...this.#connectionFaults()];
     await this.#reads.judge();
     for (const stream of this.#streams) stream.judge();
     for (const { call } of this.#calls.values()) {
@@ -189,6 +189,8 @@ export class Calls implements Workload {
       // A report that comes again may change a record at any time.
       const unlike = this.#relays.mayBeLost(call.askedAt, Infinity) ? null : unexplained(call.history);
       if (unlike !== null) broken.push(`${call.commandId}: ${unlike}`);
+      if (call.told.some((told) => outcomeOf(told) === LOST) && !this.#relays.mayBeGivenUp(call.askedAt))
+        broken.push(`${call.commandId} is told as lost, and nothing was lost`);
       const [told] = call.told;
       if (told) this.#relays.count(`call: ${outcomeOf(told)}${told.code === null ? '' : ` ${told.code}`}`);
     }
@@ -258,6 +260,12 @@ export class Calls implements Workload {
         broken.push(`${name}: its callers got ${heard} of ${REPORTS} reports of progress`);
     }
     return broken;
+  }
+
+  /** Once nothing is wrong any more, no program has a connection besides that of its link. */
+  #connectionFaults(): readonly string[] {
+    const byProgram = Map.groupBy(this.#network.open, ({ program }) => program.process.name);
+    return [...byProgram].flatMap(([name, { length }]) => (length > 1 ? [`${name} has ${length} connections`] : []));
   }
 
   get #random(): () => number {

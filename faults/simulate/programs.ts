@@ -12,7 +12,17 @@ import { createRuntime, type Runtime } from '../../src/clients/runtime/index.ts'
 import type { Call as HandlerCall } from '../../src/clients/runtime/types.ts';
 import { between } from '../lib/random.ts';
 import { userToken } from './entry.ts';
-import { frameWatch, progressWatch, reportedEnd, type Call, type Run, type Told, type Work } from './ledger.ts';
+import {
+  LOST,
+  frameWatch,
+  outcomeOf,
+  progressWatch,
+  reportedEnd,
+  type Call,
+  type Run,
+  type Told,
+  type Work,
+} from './ledger.ts';
 import { noteAnswer, requestAt, stageOf, type Operation } from './linearize.ts';
 import { BALANCER_URL, type Connection, type LinkNetwork } from './link-network.ts';
 import { SimulatedProcess } from './process.ts';
@@ -305,6 +315,8 @@ export class CallerProgram extends Program {
   #caller: Caller | null = null;
   /** What is asked and not answered. A new run asks again. */
   readonly #asked = new Map<Call, (answer: Answer) => void>();
+  /** Over which connection each was asked, and whether a cancel that followed over the same one found nothing. */
+  readonly #sent = new Map<Call, { readonly over: Connection | null; isOvertaken: boolean }>();
 
   constructor(userId: string, parts: ProgramParts) {
     super(`caller-${userId}`, parts);
@@ -324,9 +336,14 @@ export class CallerProgram extends Program {
     const { now: from } = simulation;
     const caller = this.#caller;
     const watch = progressWatch(call, report);
+    const sent = { over: this.connection, isOvertaken: false };
+    this.#sent.set(call, sent);
     const settle = (one: Answer): void => {
       // Nothing comes of what a program did before it ended.
       if (caller !== this.#caller || !this.#asked.delete(call)) return;
+      this.#sent.delete(call);
+      if (sent.isOvertaken && 'told' in one && outcomeOf(one.told) !== LOST && this.connection === sent.over)
+        report(`${commandId} was called and then cancelled over one connection, and the cancel found no such command`);
       answer(one);
     };
     this.#asked.set(call, answer);
@@ -346,8 +363,11 @@ export class CallerProgram extends Program {
     );
   }
 
-  cancel({ userId, commandId, history }: Call): void {
+  cancel(call: Call): void {
+    const { userId, commandId, history } = call;
     const { simulation, count } = this.parts;
+    const { connection } = this;
+    const sent = this.#sent.get(call);
     const request = requestAt(simulation.now, { kind: 'cancel' });
     history.push(request);
     this.#caller?.cancel({ userId, clientId: CLIENT, commandId }).then(
@@ -358,7 +378,9 @@ export class CallerProgram extends Program {
       (error: unknown) => {
         const code = this.#codeOf(error);
         count(`cancel: ${code}`);
-        if (code === 'not_found') noteAnswer(request, simulation.now, { kind: 'receipt', state: code });
+        if (code !== 'not_found') return;
+        noteAnswer(request, simulation.now, { kind: 'receipt', state: code });
+        if (sent && connection !== null && sent.over === connection) sent.isOvertaken = true;
       },
     );
   }
