@@ -26,15 +26,23 @@ const INTEGRATION: readonly string[] = [
 ];
 
 /** The folders whose files share processes: to start one and load the relay takes longer than most of these tests. */
-const ONE_PROCESS = 'backends,clients,contract,core,gateway,graphql,http,mcp,relay,rest';
+const ONE_PROCESS =
+  'backends,cli/operator,clients,console,contract,core,deploy,gateway,graphql,http,mcp,metrics,relay,rest';
 
 /** The tests of these folders that nevertheless have a process of their own. */
 export const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
-    files: ['test/backends/{history-bytes,packed,retention,spill-memory}.test.ts'],
-    reason: 'measures the memory of its process',
+    files: [
+      'test/backends/{history-bytes,packed,retention,spill-memory}.test.ts',
+      'test/metrics/{process,recorder}.test.ts',
+    ],
+    reason: 'measures the memory or the event loop of its process',
   },
-  { files: ['test/backends/spill-full.test.ts', 'test/http/preload.test.ts'], reason: 'replaces a module' },
+  {
+    files: ['test/backends/spill-full.test.ts', 'test/cli/operator/console-lines.test.ts', 'test/http/preload.test.ts'],
+    reason: 'replaces a module',
+  },
+  { files: ['test/console/{states,words}.test.ts'], reason: 'replaces globals of a browser' },
   {
     files: ['test/backends/redis-scans.test.ts', 'test/relay/json-bounds.test.ts'],
     reason: 'counts what its process parses',
