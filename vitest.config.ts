@@ -1,4 +1,4 @@
-/** Configures how the tests run: once over memory, and twice over Redis. */
+/** Configures how the tests run: all of them over memory, and those of the interfaces over Redis. */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
@@ -19,7 +19,7 @@ const resolving = { resolve: { conditions }, ssr: { resolve: { conditions, exter
 
 type Files = { readonly include: string[]; readonly isolate: boolean };
 
-/** Direct mode runs all tests. The shared topologies repeat the tests that open whole relays. */
+/** Direct mode runs all tests. The other topologies repeat those that open whole relays, as far as answers may differ. */
 function projects(topology: Topology): TestProjectInlineConfiguration[] {
   const { alone, together } = filesOf(topology);
   return [

@@ -6,18 +6,18 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `direct`: one relay over memory. `shared-one`: one relay over Redis. `shared-two`: two relays over one Redis. One of
- * the two receives the calls, and the clients are connected to the other. `owned-two`: the same with relays that own
- * partitions, whose logs are in Redis; the one that receives the calls owns them all.
+ * `direct`: one relay over memory. `owned-two`: two relays that own partitions, whose logs are in one Redis. One of the
+ * two receives the calls and owns all partitions, and the clients are connected to the other. `shared-two`: the same with
+ * the store in which Redis decides (`STORE=redis`). `shared-one`: one relay with that store.
  */
-export type Topology = 'direct' | 'shared-one' | 'shared-two' | 'owned-two';
-const ALL: readonly Topology[] = ['direct', 'shared-one', 'shared-two', 'owned-two'];
+export type Topology = 'direct' | 'owned-two' | 'shared-two' | 'shared-one';
+const ALL: readonly Topology[] = ['direct', 'owned-two', 'shared-two', 'shared-one'];
 
 /** The topologies of a run: all, or those in CALLBOARD_TEST_TOPOLOGY, separated by commas. */
 const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
-/** The tests of the interfaces, which open relays in the topology of the run. */
+/** The tests of the interfaces, which open relays in the topology of the run: all run with two relays over one Redis. */
 const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser', 'test/mcp'].map(
     (folder) => `${folder}/*.test.ts`,
@@ -26,15 +26,23 @@ const INTEGRATION: readonly string[] = [
 ];
 
 /** The folders whose files share processes: to start one and load the relay takes longer than most of these tests. */
-const ONE_PROCESS = 'backends,clients,contract,core,gateway,graphql,http,mcp,relay,rest';
+const ONE_PROCESS =
+  'backends,cli/operator,clients,console,contract,core,deploy,gateway,graphql,http,mcp,metrics,relay,rest';
 
 /** The tests of these folders that nevertheless have a process of their own. */
-const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
+export const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
-    files: ['test/backends/{history-bytes,packed,retention,spill-memory}.test.ts'],
-    reason: 'measures the memory of its process',
+    files: [
+      'test/backends/{history-bytes,packed,retention,spill-memory}.test.ts',
+      'test/metrics/{process,recorder}.test.ts',
+    ],
+    reason: 'measures the memory or the event loop of its process',
   },
-  { files: ['test/backends/spill-full.test.ts', 'test/http/preload.test.ts'], reason: 'replaces a module' },
+  {
+    files: ['test/backends/spill-full.test.ts', 'test/cli/operator/console-lines.test.ts', 'test/http/preload.test.ts'],
+    reason: 'replaces a module',
+  },
+  { files: ['test/console/{states,words}.test.ts'], reason: 'replaces globals of a browser' },
   {
     files: ['test/backends/redis-scans.test.ts', 'test/relay/json-bounds.test.ts'],
     reason: 'counts what its process parses',
@@ -46,18 +54,29 @@ const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason
 ];
 
 /**
+ * The tests that also run with owners: those of codes, evidence, interfaces, semantics and callers, which each store must
+ * pass with caller and client at different relays. The answers of the store itself are compared by its contract tests.
+ */
+const OWNERS: readonly string[] = [
+  ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
+  ...['callers', 'commands', 'contexts', 'resume'].map((name) => `test/gateway/${name}.test.ts`),
+  ...['test/http/health.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
+];
+
+/**
  * The tests that also run with one relay over Redis. Their results may depend on whether caller and client are on the
  * same node, because that node then sends messages to itself. All other tests over Redis run with two relays only.
  */
 const ONE_RELAY: readonly string[] = [
-  ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
+  ...['evidence', 'interface', 'interface-{connections,history,limits,rpc}', 'semantics*', 'sites-events'].map(
+    (name) => `test/relay/${name}.test.ts`,
+  ),
   ...['callers', 'commands', 'resume'].map((name) => `test/gateway/${name}.test.ts`),
-  ...['delivery', 'relay'].map((name) => `test/graphql/${name}.test.ts`),
-  ...['test/http/health.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
+  ...['test/graphql/delivery.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
 ];
 
 /** The tests that run in direct mode only. */
-const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
+export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason: string }[] = [
   {
     files: ['test/browser/console-pages.test.ts', 'test/browser/console-ids.test.ts'],
     reason:
@@ -92,6 +111,7 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
       'sse-stream',
       'time',
       'unproven',
+      'variables',
       'writer-event',
     ].map((name) => `test/graphql/${name}.test.ts`),
     reason: 'tries a function or the schema: nothing is opened',
@@ -110,11 +130,25 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
     reason: 'compares the description with checks that are the same in every mode',
   },
   {
-    files: ['advertisement', 'encode', 'report-frames', 'write'].map((name) => `test/gateway/${name}.test.ts`),
+    files: ['advertisement', 'encode', 'write'].map((name) => `test/gateway/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
   {
-    files: ['auth', 'config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
+    files: ['action-lists', 'address', 'fast-frames', 'frame-limits', 'fuzz', 'message-frames'].map(
+      (name) => `test/gateway/${name}.test.ts`,
+    ),
+    reason:
+      'tests how frames are read and refused, before a store sees them; relay/hostile-fuzz sends random frames on',
+  },
+  {
+    files: [
+      ...['anonymous-rate', 'attach', 'authenticator', 'body', 'embedded-config', 'endpoints', 'forwarded', 'inbound'],
+      ...['keep-alive', 'openapi-endpoint', 'origin', 'preload', 'providers', 'sockets', 'tls', 'unread'],
+    ].map((name) => `test/http/${name}.test.ts`),
+    reason: 'tests tokens, headers, bodies and sockets: the request is answered or refused before a store is asked',
+  },
+  {
+    files: ['config', 'log', 'log-sink', 'policy'].map((name) => `test/http/${name}.test.ts`),
     reason: 'tries a function: no relay is opened',
   },
   {
@@ -134,6 +168,16 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
     reason:
       'starts processes whose mode it chooses itself; its proxy cuts the caller’s connection, which no store changes',
   },
+  {
+    files: ['test/http/loose-clients.test.ts', 'test/http/node-version.test.ts'],
+    reason: 'tests how requests are read, or starts programs that open no relay',
+  },
+  {
+    files: ['agents', 'chosen-tools', 'relay-away'].map((name) => `test/mcp/${name}-with-relay.test.ts`),
+    reason:
+      'tests what agents send and are shown, or a relay that is away; equal-calls runs the same agents over two relays',
+  },
+  { files: ['test/mcp/results.test.ts'], reason: 'tries a function: nothing is opened' },
   { files: ['test/http/key-set.test.ts'], reason: 'tries keys, which do not depend on the store' },
   { files: ['test/browser/console-silent.test.ts'], reason: 'opens nodes over Redis itself, whatever the topology' },
   { files: ['test/browser/console-operator.test.ts'], reason: 'drains the only node of a deployment' },
@@ -157,16 +201,24 @@ const NOT_SHARED: readonly { readonly files: readonly string[]; readonly reason:
     reason: 'compares what is typed with the request, which no store changes; clients/raw-json-with-relay sends it on',
   },
   {
-    files: ['extension', 'page-life', 'relay-pages'].map((name) => `test/browser/${name}.test.ts`),
-    reason: 'tests what a browser allows, how a page lives, or how pages look: no store changes that',
+    files: ['event-source', 'extension', 'page-life', 'preflight', 'relay-pages', 'runtime'].map(
+      (name) => `test/browser/${name}.test.ts`,
+    ),
+    reason:
+      'tests what a browser allows, how a page lives, or how pages look: no store changes that; clients/with-relay runs the libraries over two relays',
+  },
+  {
+    files: ['test/browser/places.test.ts', 'test/browser/site.test.ts'],
+    reason:
+      'tests tabs and pages under faults; relay/semantics and relay/sites-* test named instances and sites over two relays',
   },
 ];
 
-const PATTERNS: Readonly<Record<Topology, readonly string[]>> = {
+export const PATTERNS: Readonly<Record<Topology, readonly string[]>> = {
   direct: ['test/**/*.test.ts'],
-  'shared-one': ONE_RELAY,
+  'owned-two': OWNERS,
   'shared-two': INTEGRATION,
-  'owned-two': ONE_RELAY,
+  'shared-one': ONE_RELAY,
 };
 
 /** The test files of a topology: those that have a process of their own, and those that share processes. */

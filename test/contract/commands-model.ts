@@ -112,8 +112,10 @@ async function play(bench: Bench, see: Observer, move: Step): Promise<void> {
 
 async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): Promise<void> {
   let live = 0;
-  for (const commandId of see.ids) {
-    const [command] = await bench.backend.commands.get([keyFor(commandId)]);
+  const ids = [...see.ids].sort();
+  const records = await bench.backend.commands.get(ids.map((commandId) => keyFor(commandId)));
+  for (const [i, commandId] of ids.entries()) {
+    const command = records[i];
     if (!command) throw new Error(`${commandId} was forgotten`);
     const before = see.outcomes.get(commandId);
     if (before) expect(command.outcome).toBe(before);
@@ -134,8 +136,8 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
     expect(see.waiting.delete(rpcId)).toBe(true);
     expect(command.outcome).toBe(see.outcomes.get(command.commandId));
   }
-  expect(await countWaits(bench.backend.waiters, ANY_WAIT)).toEqual({ count: see.waiting.size, complete: true });
-  await observe(bench, see, live);
+  const [waits] = await Promise.all([countWaits(bench.backend.waiters, ANY_WAIT), observe(bench, ids, live)]);
+  expect(waits).toEqual({ count: see.waiting.size, complete: true });
   // Checks that there are as many reservations as live commands. A limit of that number admits no other command. A
   // limit of one more does.
   const waiter = { rpcId: 'probe', caller: CALLER, callerNodeId: 'n1', waitFor: 'admitted', withinMs: null } as const;
@@ -157,17 +159,20 @@ async function judge(bench: Bench, see: Observer, rows: readonly MailboxRow[]): 
 }
 
 /** Checks that the inspector shows the actual state, and that reading does not change it. */
-async function observe({ backend }: Bench, see: Observer, live: number): Promise<void> {
+async function observe({ backend }: Bench, ids: readonly string[], live: number): Promise<void> {
   const { inspector, commands } = backend;
   const filter = { ...ANY_COMMAND, ...ALICE };
-  const { rows } = await inspector.list(filter, { first: 100, after: null });
-  const records = await commands.get([...see.ids].sort().map((commandId) => keyFor(commandId)));
+  const [{ rows }, scopes, summary] = await Promise.all([
+    inspector.list(filter, { first: 100, after: null }),
+    inspector.scopes({ first: 100, after: null }),
+    inspector.summary(),
+  ]);
+  const records = await commands.get(ids.map((commandId) => keyFor(commandId)));
   expect(rows.map(({ row }) => row)).toEqual(records);
   const held = records.filter((command) => command?.outcome === null).map((command) => command?.commandId);
-  const scopes = await inspector.scopes({ first: 100, after: null });
   expect(scopes.rows.map(({ row }) => [row.scopeId, row.reservedCommands])).toEqual(live > 0 ? [['alice', live]] : []);
   expect(scopes.rows.flatMap(({ row }) => row.holders.map(({ commandId }) => commandId)).sort()).toEqual(held);
-  expect((await inspector.summary()).sampleSize).toBe(live);
+  expect(summary.sampleSize).toBe(live);
 }
 
 /**

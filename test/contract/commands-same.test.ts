@@ -481,38 +481,48 @@ function comparable(rows: readonly MailboxRow[]): readonly string[] {
 async function shown({ backend, take }: Side): Promise<unknown> {
   const { inspector, commands, waiters, history, dedup } = backend;
   const mailboxes = (await take()).map(comparable);
-  const listed = (await inspector.list(ANY_COMMAND, PAGE)).rows.map(({ row }) => row);
-  const scopes = (await inspector.scopes(PAGE)).rows.map(({ row }) => ({
-    ...row,
-    holders: row.holders.map(({ commandId }) => commandId).sort(),
-  }));
-  const waits = await waiters.ofCommands(listed);
-  const users = (await history.users(PAGE)).rows.map(({ row }) => row);
-  const streams = [];
-  for (const userId of new Set(CLIENTS.map((key) => key.userId)))
-    for (const suffix of [...SUFFIXES, LINK_STREAM]) {
-      const found = await history.messages(userId, suffix, ANY_MESSAGE, PAGE);
-      // Each store numbers a new stream from another `seq`.
-      const first = found?.rows[0]?.row.seq ?? 0;
-      const rows = found?.rows.map(({ row }) => ({ ...row, seq: row.seq - first })) ?? null;
-      streams.push([rows, found?.gaps.map(({ reason }) => reason)]);
-    }
-  const { sampleSize, dueCommands } = await inspector.summary();
+  const userIds = [...new Set(CLIENTS.map((key) => key.userId))];
+  const suffixes = [...SUFFIXES, LINK_STREAM];
+  const named = CLIENTS.flatMap((key) => NAMED.map((commandId) => ({ ...key, commandId })));
+  const [list, scopes, users, found, summary, live, loads, marks, due, stats] = await Promise.all([
+    inspector.list(ANY_COMMAND, PAGE),
+    inspector.scopes(PAGE),
+    history.users(PAGE),
+    Promise.all(
+      userIds.flatMap((userId) => suffixes.map((suffix) => history.messages(userId, suffix, ANY_MESSAGE, PAGE))),
+    ),
+    inspector.summary(),
+    Promise.all(CLIENTS.map((key) => commands.live(key))),
+    commands.loads(CLIENTS),
+    Promise.all(named.map((key) => commands.mark(key))),
+    backend.nodes.due(100),
+    dedup.stats(3_600),
+  ]);
+  const listed = list.rows.map(({ row }) => row);
+  const [results, waits] = await Promise.all([
+    Promise.all(listed.map((command) => commands.result(command))),
+    waiters.ofCommands(listed),
+  ]);
   return {
     mailboxes,
     listed,
-    results: await Promise.all(listed.map((command) => commands.result(command))),
-    live: await Promise.all(CLIENTS.map(async (key) => [...(await commands.live(key))].sort(byKey))),
-    loads: await commands.loads(CLIENTS),
-    scopes,
-    marks: await Promise.all(CLIENTS.flatMap((key) => NAMED.map((id) => commands.mark({ ...key, commandId: id })))),
-    incomplete: (await inspector.list(ANY_COMMAND, PAGE)).gaps.map(({ reason }) => reason),
+    results,
+    live: live.map((keys) => [...keys].sort(byKey)),
+    loads,
+    scopes: scopes.rows.map(({ row }) => ({ ...row, holders: row.holders.map(({ commandId }) => commandId).sort() })),
+    marks,
+    incomplete: list.gaps.map(({ reason }) => reason),
     waits: waits.map((rows) => rows.map(({ waiter }) => waiter)),
-    users,
-    streams,
-    counts: { sampleSize, dueCommands },
-    due: [...(await backend.nodes.due(100))].sort(byKey),
-    dedup: { ...(await dedup.stats(3_600)), liveKeys: null },
+    users: users.rows.map(({ row }) => row),
+    streams: found.map((stream) => {
+      // Each store numbers a new stream from another `seq`.
+      const first = stream?.rows[0]?.row.seq ?? 0;
+      const rows = stream?.rows.map(({ row }) => ({ ...row, seq: row.seq - first })) ?? null;
+      return [rows, stream?.gaps.map(({ reason }) => reason)];
+    }),
+    counts: { sampleSize: summary.sampleSize, dueCommands: summary.dueCommands },
+    due: [...due].sort(byKey),
+    dedup: { ...stats, liveKeys: null },
   };
 }
 

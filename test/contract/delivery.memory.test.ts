@@ -29,6 +29,6 @@ async function memory(): Promise<Bench> {
 commandContract('memory', memory);
 waiterContract('memory', memory);
 nodeContract('memory', memory);
-inspectorContract('memory', memory);
+inspectorContract('memory', memory, 200);
 newestContract('memory', memory);
 commandModel('memory', memory);

@@ -12,6 +12,7 @@ import {
   BOUND,
   dispatched,
   ending,
+  inWaves,
   keyFor,
   openNode,
   type Bench,
@@ -196,14 +197,10 @@ export function newestContract(name: string, make: MakeBench): void {
     it('end a page early after too many other rows, report that, and continue', async () => {
       for (const id of ['bob1', 'bob2', 'bob3']) await admit(id, { ...BOB, scopeId: 'bob' });
       await admit('wanted', { action: 'rare' });
-      const many = Array.from({ length: SCAN_BUDGET }, (_, i) => i);
-      for (let at = 0; at < many.length; at += 500)
-        await Promise.all(
-          many.slice(at, at + 500).map(async (i) => {
-            const own = { clientId: `t${i % 20}`, connectWithinMs: 300_000, scopeLimit: 50_000, params: null };
-            await bench.backend.commands.admit(admission(`c${i}`, { ...own, kept: { payload: null, spill: null } }));
-          }),
-        );
+      await inWaves(SCAN_BUDGET, 500, async (i) => {
+        const own = { clientId: `t${i % 20}`, connectWithinMs: 300_000, scopeLimit: 50_000, params: null };
+        await bench.backend.commands.admit(admission(`c${i}`, { ...own, kept: { payload: null, spill: null } }));
+      });
       const first = await page({ action: 'rare' }, 5, null);
       expect([first.rows, first.cut]).toEqual([[], true]);
       const rest = await page({ action: 'rare' }, 5, first.next);

@@ -7,7 +7,7 @@ import type { ConnectRequest } from '../../src/core/connections/connection-store
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { LINK_STREAM, type Message } from '../../src/core/history/message.ts';
 import { DEAD_MS, FORGET_MS, PING_MS } from '../../src/core/limits.ts';
-import { ALICE, admission, ending, keyFor, kinds, type Bench, type MakeHistoryBench } from './kit/bench.ts';
+import { ALICE, admission, ending, inWaves, keyFor, kinds, type Bench, type MakeHistoryBench } from './kit/bench.ts';
 import { hello } from './kit/connections-model.ts';
 import { newMessage } from './kit/history-model.ts';
 
@@ -236,11 +236,7 @@ function bounds(bench: () => Bench): void {
  * it.
  */
 async function reconnect({ backend }: Bench, times: number): Promise<void> {
-  const AT_ONCE = 250;
-  for (let done = 0; done < times; done += AT_ONCE) {
-    const some = Array.from({ length: AT_ONCE }, (_, i) => hello('alice', 'tab', { instanceId: `r${done + i}` }));
-    await Promise.all(some.map((request) => backend.connections.connect(request)));
-  }
+  await inWaves(times, 250, async (i) => backend.connections.connect(hello('alice', 'tab', { instanceId: `r${i}` })));
 }
 
 async function linksOf({ backend }: Bench, userId = 'alice'): Promise<readonly Message[]> {

@@ -12,7 +12,7 @@ import {
 } from '../../src/core/limits.ts';
 import type { SiteSession } from '../../src/core/sites/site-session.ts';
 import type { NewGrant, NewSession } from '../../src/core/sites/site-stores.ts';
-import type { Bench, MakeBench } from './kit/bench.ts';
+import { type Bench, inWaves, type MakeBench } from './kit/bench.ts';
 import { BOARD } from './sites.ts';
 
 const HOUR = 3600_000;
@@ -71,7 +71,7 @@ export function sessionContract(name: string, make: MakeBench): void {
     });
 
     it('bounds the open sessions of a site', async () => {
-      for (let i = 0; i < SESSIONS_PER_SITE; i++) await open(`s${i}`, i === 0 ? { ttlMs: 1000 } : {});
+      await inWaves(SESSIONS_PER_SITE, 100, (i) => open(`s${i}`, i === 0 ? { ttlMs: 1000 } : {}));
       expect(await bench.backend.sessions.open(opening('more'))).toEqual({ kind: 'full' });
       expect(await read('more')).toBeNull();
       await bench.backend.sessions.close(led('s1'));
@@ -241,10 +241,10 @@ export function sessionContract(name: string, make: MakeBench): void {
       const { sessions } = bench.backend;
       const ticket = { sessionId: led('s1'), grantId: 's1-root', holderExpiresAt: null, ttlMs: 30_000 };
       const redeem = (n: number) => sessions.redeemTicket(led(`t${n}`));
-      for (let n = 0; n < SESSION_TICKETS_REDEEMED; n++) {
+      await inWaves(SESSION_TICKETS_REDEEMED, SESSION_TICKETS / 2, async (n) => {
         await sessions.putTicket(led(`t${n}`), ticket);
         await redeem(n);
-      }
+      });
       expect(await redeem(0)).not.toBeNull();
       await sessions.putTicket(led('t-1'), ticket);
       expect(await redeem(-1)).not.toBeNull();

@@ -27,6 +27,8 @@ declare module 'vitest' {
 export const HAS_PAUSES = !inject('topology').startsWith('shared');
 export const HAS_REVOCATIONS = HAS_PAUSES;
 export const HAS_DEVICES = HAS_PAUSES;
+/** The number of relays that `openRelays` opens. */
+export const RELAYS = inject('topology').endsWith('-two') ? 2 : 1;
 
 /**
  * Returns the number of random runs of a property test: `ofMemory` in memory, and a tenth of it over Redis, which

@@ -1,5 +1,6 @@
 /** Tests the trees of spans of calls that were admitted: for each outcome, repeat and reconnect. */
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { RELAYS } from '../kit/topology.ts';
 import { until } from './kit/test-relay.ts';
 import { INVOKE, tracedRelay } from './kit/traced-relay.ts';
 
@@ -32,7 +33,7 @@ describe('the spans of a call, by its outcome', () => {
     });
     expect(call?.instrumentationScope.name).toBe('callboard');
     const nodes = new Set(spans.ended().map(({ attributes }) => attributes['callboard.node_id']));
-    expect(nodes.size).toBe(inject('topology') === 'shared-two' ? 2 : 1);
+    expect(nodes.size).toBe(RELAYS);
   });
 
   it('failed: both name the code of the error', async () => {

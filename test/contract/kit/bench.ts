@@ -23,6 +23,15 @@ export type Bench = {
 };
 export type MakeBench = () => Promise<Bench>;
 
+/**
+ * Calls `act` for 0 to `count - 1`, in this order: up to `atOnce` calls begin together, because a store in another process
+ * answers many calls in little more time than one.
+ */
+export async function inWaves<T>(count: number, atOnce: number, act: (i: number) => Promise<T>): Promise<void> {
+  for (let from = 0; from < count; from += atOnce)
+    await Promise.all(Array.from({ length: Math.min(atOnce, count - from) }, (_, i) => act(from + i)));
+}
+
 /** The limits of the backend's history, if they differ from those of core/limits.ts. */
 export type HistoryBounds = {
   readonly streamMessages?: number;
