@@ -313,7 +313,7 @@ export const ENUM_PLACES: Readonly<
   }
 };
 
-/** The words that REST writes for the names of each enum. */
+/** The REST words for the values of each enum. */
 export const ENUM_WORDS = {
   "EvidenceSource": {
     "CONNECTIONS": "connections",

@@ -10,6 +10,7 @@ import type {
   CommandStore,
   DispatchClaim,
   RebindResult,
+  Report,
 } from '../../src/core/commands/command-store.ts';
 import type { MailboxRow, NodeReport } from '../../src/core/commands/node-store.ts';
 import { LINK_STREAM, type IngestResult, type Message } from '../../src/core/history/message.ts';
@@ -38,6 +39,12 @@ const ANY_MESSAGE = { afterTime: null, beforeTime: null, kinds: null };
 /** The number of sequences in each way, and the seed from which they are drawn (at random). */
 const RUNS = Number(process.env['CALLBOARD_TEST_RUNS'] ?? 12);
 const SEED = process.env['CALLBOARD_TEST_SEED'];
+
+/** Reports, and returns what was recorded: who publishes the report differs between stores. */
+async function recorded(commands: CommandStore, key: CommandKey, report: Report): Promise<object> {
+  const { kind, command } = await commands.report(key, report);
+  return { kind, command };
+}
 
 /** Limits that a short sequence reaches. */
 const LIMITS = { retentionMs: 240_000, streamMessages: 12, streamsPerUser: 3 } as const;
@@ -178,9 +185,9 @@ function changing({ act, ...given }: Value<typeof onCommand>, state: State): Act
       case 'again':
         return dispatchAgain(commands, key, again);
       case 'ack':
-        return commands.report(key, { instanceId, kind: 'ack', payload: null, kept: null });
+        return recorded(commands, key, { instanceId, kind: 'ack', payload: null, kept: null });
       case 'progress':
-        return commands.report(key, { instanceId, kind: 'progress', payload, kept: { payload, spill: null } });
+        return recorded(commands, key, { instanceId, kind: 'progress', payload, kept: { payload, spill: null } });
       case 'result':
         return commands.finish(key, ending({ instanceId, payload }));
       case 'large':
