@@ -184,6 +184,22 @@ describe('requests to an owner', () => {
     expect(told).toHaveLength(2);
   });
 
+  it('end at once when this process closes, and later ones are not sent', async () => {
+    const { clock, network, here, one } = open({ faults: { lateTurns: 0, doubled: 0 } });
+    const first = here.history.retain(message('m0'));
+    await clock.advance(0);
+    await first;
+    network.cut('one');
+    const unanswered = here.history.retain(message('m1'));
+    await here.close();
+    await expect(unanswered).rejects.toMatchObject({ code: 'store_unavailable' });
+    network.cut('one', false);
+    for (const id of ['m2', 'm3'])
+      await expect(here.history.retain(message(id))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await clock.advance(0);
+    expect(await rows(one)).toEqual(['m0']);
+  });
+
   it('wait for an owner, and end as unavailable after 15 seconds', async () => {
     const { clock, relays, here } = open();
     relays.give(0, null);

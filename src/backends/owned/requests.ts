@@ -70,6 +70,7 @@ export class Requests {
   readonly #options: RequestOptions;
   readonly #queues = new Map<number, PartitionQueue>();
   #timer: Cancel | null = null;
+  #isClosed = false;
 
   constructor(options: RequestOptions) {
     this.#options = options;
@@ -77,6 +78,8 @@ export class Requests {
 
   /** Resolves with the answer; null: there was none within this time, and whether the call ran is unknown. */
   ask(partition: number, call: PortCall, withinMs: number): Promise<OwnerAnswer | null> {
+    // A new queue would number its requests from 1 again, and owners would take them for repeated ones.
+    if (this.#isClosed) return Promise.resolve(null);
     const queue = this.#queueOf(partition);
     const now = this.#options.clock.monotonic();
     const { promise, resolve, reject } = Promise.withResolvers<OwnerAnswer | null>();
@@ -129,6 +132,7 @@ export class Requests {
 
   /** Ends the requests that are open. */
   close(): void {
+    this.#isClosed = true;
     for (const { open } of this.#queues.values()) for (const request of open.values()) request.resolve(null);
     this.#queues.clear();
     this.#rest();
