@@ -249,14 +249,16 @@ export class Calls implements Workload {
       return this.#begin({ ...call, work: { ...call.work, steps: REPORTS } }, this.#callerOf(userId));
     });
     for (const call of calls) this.#askToo(call);
-    const links = new Map(clients.map(({ userId, connection }) => [userId, connection]));
+    const programs = [...clients, ...this.#callers];
+    const links = new Map(programs.map((program) => [program, program.connection]));
     await simulation.run(SOON_MS, () => calls.every(({ open }) => open === 0));
     for (const { userId, commandId, told, runs, heard } of calls) {
-      // A client drops what it reports without a link: its token may expire meanwhile.
-      const hadLink = clients.some((client) => client.userId === userId && client.connection === links.get(userId));
+      // Without a link a client drops what it reports, and a caller gets nothing: their tokens may expire meanwhile.
+      const ends = programs.filter((program) => program.userId === userId);
+      const hadLinks = ends.every((program) => program.connection === links.get(program));
       const name = `${commandId}, of a time without faults`;
       if (told.length < 2 || runs.length === 0) broken.push(`${name}: ${JSON.stringify(told)}`);
-      else if (heard < REPORTS && hadLink)
+      else if (heard < REPORTS && hadLinks)
         broken.push(`${name}: its callers got ${heard} of ${REPORTS} reports of progress`);
     }
     return broken;
