@@ -3,7 +3,7 @@
  * the sources. A profile would be less accurate: a part that is called from many places, or that creates garbage, costs
  * more than its samples show.
  */
-import { plantMutant, type Plant } from '../../faults/outages/mutants/plant.ts';
+import { copySources, plantMutant, type Plant } from '../../faults/outages/mutants/plant.ts';
 import { ADMIN_TOKEN, startRelay } from '../lib/callboard.ts';
 import { startChild } from '../lib/processes.ts';
 import { valueOf, type Column, type Goal, type Report, type Row, type Table } from '../lib/report.ts';
@@ -29,7 +29,7 @@ const without = (file: string, find: string) => ({ file, find, replace: '' });
  * The parts in the order of their removal, the innermost first. Each part is removed from sources that lack the parts
  * before it. The replacement of a part is correct only if the same request is sent again and again.
  */
-const PARTS: readonly Part[] = [
+export const PARTS: readonly Part[] = [
   {
     name: 'the query: turn, context, resolvers, stores, text',
     edits: [
@@ -54,8 +54,8 @@ const PARTS: readonly Part[] = [
       },
       {
         file: 'graphql/http/handler.ts',
-        find: 'const openReply: FastPath =',
-        replace: 'let KEPT;\nconst openReply: FastPath =',
+        find: 'function createFastPath(',
+        replace: 'let KEPT;\nfunction createFastPath(',
       },
       {
         file: EXECUTOR,
@@ -105,12 +105,18 @@ const PARTS: readonly Part[] = [
     const keep = (bytes) => answer((KEPT = bytes && parse(bytes)));
     return readBody(request, maxBodyBytes, { use: keep, unannounced });`,
       },
-      { file: HANDLER, find: 'function isGraphql(', replace: 'let KEPT;\nfunction isGraphql(' },
+      { file: HANDLER, find: 'function createApiRouter(', replace: 'let KEPT;\nfunction createApiRouter(' },
     ],
   },
   {
     name: 'five headers of every response',
-    edits: [{ file: REPLY, find: "head: opened ? [] : ['x-request-id', requestId, ...HEAD]", replace: 'head: []' }],
+    edits: [
+      {
+        file: REPLY,
+        find: "const head = opened ? [] : ['x-request-id', requestId, ...HEAD];",
+        replace: 'const head = [];',
+      },
+    ],
   },
   {
     name: 'shares: requests, sockets, unread bytes',
@@ -143,10 +149,19 @@ const PARTS: readonly Part[] = [
         replace: 'const route = undefined;',
       },
       without(HANDLER, "if (crossOrigin(info, origins)) return 'preflight';"),
-      without(HANDLER, 'if (!isPage) requireOwnPage(info, origins);'),
+      without(HANDLER, 'if (!isPage) requireOwnPage(info, options);'),
     ],
   },
 ];
+
+/**
+ * Returns a copy of the sources without these parts. Throws unless the text of each edit occurs exactly once in its
+ * file, as the edits before it left the file.
+ */
+export function sourcesWithout(parts: readonly Part[]) {
+  const [first, ...also] = parts.flatMap(({ edits }) => edits);
+  return first ? plantMutant({ ...first, also }) : copySources();
+}
 
 const nameOf = ({ name }: Part, index: number): string => `${index === 0 ? 'without' : 'and without'} ${name}`;
 
@@ -211,10 +226,8 @@ async function startAll(
   };
   await start(WHOLE);
   for (const [index, part] of PARTS.entries()) {
-    const [first, ...also] = PARTS.slice(0, index + 1).flatMap(({ edits }) => edits);
-    if (!first) continue;
     try {
-      await start(nameOf(part, index), stack.use(plantMutant({ ...first, also })).source);
+      await start(nameOf(part, index), stack.use(sourcesWithout(PARTS.slice(0, index + 1))).source);
     } catch (error) {
       fail(nameOf(part, index), error);
     }
