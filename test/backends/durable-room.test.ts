@@ -3,14 +3,20 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemDisk } from '../../src/backends/journal/disk.ts';
+import type { FactLog } from '../../src/backends/journal/log.ts';
 import type { OpenData } from '../../src/backends/journal/open.ts';
 import { KEPT } from '../../src/backends/journal/recording.ts';
+import { RecordRoom } from '../../src/backends/journal/room.ts';
+import { Snapshots } from '../../src/backends/journal/snapshot.ts';
+import { createMemoryState } from '../../src/backends/memory/backend.ts';
 import type { ConnectRequest } from '../../src/core/connections/connection-store.ts';
 import type { ActionAdvertisement } from '../../src/core/connections/connection.ts';
 import { CallboardError } from '../../src/core/errors.ts';
 import { toJson } from '../../src/core/json.ts';
+import { silentLog } from '../../src/core/ports.ts';
 import type { NewGrant, NewSession, NewSite } from '../../src/core/sites/site-stores.ts';
 import type { NewRevocation } from '../../src/core/revocations/revocation.ts';
+import { createCrypto, systemLoop } from '../../src/platform/system.ts';
 import { ALICE, BOUND, admission, ending, keyFor } from '../contract/kit/bench.ts';
 import { newMessage } from '../contract/kit/history-model.ts';
 import { FakeClock, turns } from '../kit/clock.ts';
@@ -283,6 +289,40 @@ describe('a full disk', () => {
     free += before;
     await clock.advance(1_000);
     await until(() => !data.backend.durability().full);
+  });
+
+  it('that has room again gets the snapshot at once that failed for lack of room', async () => {
+    const clock = new FakeClock();
+    const room = Object.assign(new RecordRoom({ dueCost: 1 }), { beginSnapshot() {} });
+    let tries = 0;
+    const log: FactLog = {
+      full: false,
+      crowded: false,
+      beginSnapshot() {
+        tries++;
+        throw noSpace();
+      },
+    };
+    const { tables } = createMemoryState({
+      clock,
+      log: silentLog,
+      sha256: createCrypto('test').sha256,
+      markSecret: 'x',
+    });
+    const logger = silentLog;
+    const snapshots = new Snapshots({ log, room, tables, clock, loop: systemLoop, logger, tickets: new Map() });
+    room.written(100);
+    await clock.advance(1_000);
+    expect(tries).toBe(1);
+    for (const full of [true, false]) {
+      Object.assign(log, { full });
+      await clock.advance(1_000);
+    }
+    expect(tries).toBe(2);
+    // Without a change of the disk the next one follows after a minute.
+    await clock.advance(58_000);
+    expect(tries).toBe(2);
+    snapshots.stop();
   });
 
   it('is noticed before the reserve is needed', async () => {

@@ -51,6 +51,8 @@ export class Snapshots {
   #running: Promise<void> | null = null;
   #closing = false;
   #notBefore = -Infinity;
+  /** Whether the log was full at the last check. */
+  #wasFull = false;
   lastAt: number | null = null;
 
   constructor(options: SnapshotsOptions) {
@@ -82,6 +84,9 @@ export class Snapshots {
 
   #check(): void {
     const { log, room, clock } = this.#options;
+    // The last snapshot may have failed for lack of room, and until the next one admissions may be refused for it.
+    if (this.#wasFull && !log.full) this.#notBefore = -Infinity;
+    this.#wasFull = log.full;
     if (this.#running || this.#closing || log.crowded || clock.monotonic() < this.#notBefore) return;
     if (log.full) {
       // The disk is full, but a snapshot may take less room than the files that it replaces.
