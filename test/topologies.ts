@@ -143,7 +143,17 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
   {
     files: [
       ...['anonymous-rate', 'attach', 'authenticator', 'body', 'embedded-config', 'endpoints', 'forwarded', 'inbound'],
-      ...['keep-alive', 'openapi-endpoint', 'origin', 'preload', 'providers', 'sockets', 'tls', 'unread'],
+      ...[
+        'keep-alive',
+        'lost-requests',
+        'openapi-endpoint',
+        'origin',
+        'preload',
+        'providers',
+        'sockets',
+        'tls',
+        'unread',
+      ],
     ].map((name) => `test/http/${name}.test.ts`),
     reason: 'tests tokens, headers, bodies and sockets: the request is answered or refused before a store is asked',
   },

@@ -96,6 +96,11 @@ export interface Backend {
    */
   onRecord?(run: () => void, holder?: { destroy(): void }): void;
   /**
+   * Calls `run` when another process has decided about users of this one before this one knew of it. What was read or
+   * decided here may be lost, so answers to requests that are in progress must not leave. Absent: that cannot happen.
+   */
+  onLost?(run: () => void): Cancel;
+  /**
    * Returns the address of the relay that decides about this user's clients. Null if this is the relay itself, if that
    * relay has no address, or if it is not known to live. Absent if all relays are equally near to a user.
    */

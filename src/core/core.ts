@@ -174,6 +174,8 @@ export function createCore({
     lookup: createLookup(deps),
     /** Reads what the nodes counted and measured over time. */
     series: { read: series.read },
+    /** See `Backend.onLost`. */
+    onLost: (run: () => void): Cancel => backend.onLost?.(run) ?? (() => {}),
     /** See `Backend.homeOf` and `Backend.onHome`. */
     homeOf: (userId: string): string | null => backend.homeOf?.(userId) ?? null,
     onHome: (run: (concerns: (userId: string) => boolean) => void): Cancel => backend.onHome?.(run) ?? (() => {}),

@@ -263,6 +263,11 @@ export class Sockets {
     return ended;
   }
 
+  /** Destroys the sockets with a request or event stream in progress, because what they would be sent may be lost. */
+  endRequests(): void {
+    for (const { socket, requests, upgraded } of this.#open.values()) if (requests > 0 && !upgraded) socket.destroy();
+  }
+
   /** Called when the gateway takes over a socket. The socket counts as before until its link is welcomed. */
   upgraded(socket: HttpSocket): void {
     const watched = this.#open.get(socket);

@@ -178,6 +178,7 @@ function composed(options: OwnedOptions, client: Client) {
       bus.gone(other);
     },
     onLost() {
+      for (const run of losing) run();
       mail.restart();
       textsLost();
     },
@@ -231,6 +232,7 @@ function composed(options: OwnedOptions, client: Client) {
     mail.beat();
     bus.beat();
   });
+  const losing = new Set<() => void>();
   const homes = new Set<(concerns: (userId: string) => boolean) => void>();
   const homesMoved = (concerns: (userId: string) => boolean): void => {
     for (const run of homes) run(concerns);
@@ -265,6 +267,10 @@ function composed(options: OwnedOptions, client: Client) {
       homeOf(userId) {
         const owner = owners.ownerOf(placement.ofUser(userId));
         return owner && owners.addressOf(owner.process);
+      },
+      onLost(run) {
+        losing.add(run);
+        return () => void losing.delete(run);
       },
       onHome(run) {
         homes.add(run);
