@@ -130,7 +130,8 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
       ],
     },
     {
-      why: 'A log that confirms a batch has one.',
+      why: 'A log that confirms a batch mostly has one.',
+      isRare: true,
       places: [{ file: 'backends/owned/tail.ts', lines: ['const oldest = this.#batches[0]?.at ?? now;'] }],
     },
     {
