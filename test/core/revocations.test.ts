@@ -141,6 +141,22 @@ describe('what a revoked token has queued', () => {
   });
 });
 
+describe('a revocation whose store does not say which nodes live', () => {
+  it('fails, and cancels what such tokens have queued all the same', async () => {
+    const living = (): never => fail('store_unavailable', 'no answer');
+    const wrap = (memory: MemoryBackend): MemoryBackend => ({ ...memory, nodes: { ...memory.nodes, living } });
+    await using test = await testCore({ wrap });
+    const called = test.core.rpc.invoke(
+      { ...userOf('alice'), token: { id: 't1', issuedAt: 1_000 } },
+      { userId: 'alice', clientId: 'away', params: null, action: 'open', commandId: 'c1', connectWithinMs: 60_000 },
+    );
+    await settle();
+    const revoked = test.core.revocations.revoke(testAdmin, { tokenId: 't1', reason: 'lost' });
+    await expect(revoked).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await called).toMatchObject({ kind: 'outcome', command: { outcome: 'cancelled' } });
+  });
+});
+
 describe('a node that may have been taken for dead', () => {
   it('lets tokens wait until it has read the revocations anew, whatever an earlier reading says', async () => {
     const readings: PromiseWithResolvers<readonly Revocation[]>[] = [];

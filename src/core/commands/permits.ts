@@ -3,6 +3,7 @@
  * the pause applies to them.
  */
 import type { Deps } from '../deps.ts';
+import { isStoreUnavailable } from '../errors.ts';
 import { parsedJson, isRecord } from '../json.ts';
 import { coverOf, type PauseCover } from '../pauses/pause.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -56,7 +57,10 @@ async function askOthers(deps: Deps, questions: NodeQuestions, cover: PauseCover
   const { backend, clock } = deps;
   const began = clock.monotonic();
   // While the store does not say which nodes live, there may be more than those that are known.
-  const found = await nodesWithLinks(deps).catch(() => null);
+  const found = await nodesWithLinks(deps).catch((error: unknown) => {
+    if (!isStoreUnavailable(error)) throw error;
+    return null;
+  });
   const { others } = found ?? (await otherNodes(deps));
   const question = { topic: 'pause', text: JSON.stringify(cover), withinMs: ASK_MS } as const;
   const answers = await Promise.all(others.map((nodeId) => questions.ask(nodeId, question)));

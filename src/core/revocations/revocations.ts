@@ -242,9 +242,12 @@ export function createRevocations({ deps, recorder, questions }: RevocationDeps)
           revoker.kind === 'user' ? `${REVOCATIONS_PER_USER} revocations of a user` : `${REVOCATIONS_MAX} revocations`;
         return fail('capacity_exceeded', `${most} are kept. Use issued_before, which covers many tokens at once.`);
       }
-      const [here, told] = await Promise.all([takeWhole(revocation, revoker), tell(revocation)]);
+      const telling = tell(revocation);
+      const [here] = await Promise.all([takeWhole(revocation, revoker), telling.catch(() => undefined)]);
+      // If the nodes could not be told, this request fails below. The revocation is in force, so it cancels all the same.
       const { cancelled, silent: late } = await cancelUnacknowledged({ deps, recorder }, revocation);
       await act?.end('revoked');
+      const told = await telling;
       const ended = [here, ...told.flatMap((node) => node.ended ?? [])];
       const silent = new Set([...told.flatMap(({ other, ended: answer }) => (answer ? [] : [other])), ...late]);
       const answered = told.map(({ other }) => other).filter((other) => !silent.has(other));
