@@ -6,6 +6,7 @@ import type { GuardMutant } from './mutant.ts';
 
 const RELAY = { test: 'test/relay/revocations.test.ts' };
 const COVERED = { test: 'test/core/revocations.test.ts' };
+const QUESTIONS = { test: 'test/core/node-questions.test.ts' };
 
 /** The guard mutants of revocations: each lets something that is revoked go on. */
 export const REVOCATION_GUARDS: readonly GuardMutant[] = [
@@ -79,6 +80,22 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     file: 'core/revocations/revocation.ts',
     find: 'issuedAt === null || issuedAt < issuedBefore',
     replace: '(issuedAt !== null && issuedAt < issuedBefore)',
+    judge: COVERED,
+  },
+  {
+    name: 'answer-overtakes-output',
+    says: 'a relay says that it has ended the links of a token while its sockets still hold frames back for them',
+    file: 'core/commands/node-questions.ts',
+    find: 'await outputReleased(backend);',
+    replace: '',
+    judge: QUESTIONS,
+  },
+  {
+    name: 'silent-part-left-uncancelled',
+    says: 'a part of the store that was silent is not asked again to cancel what is revoked',
+    file: 'core/store-parts.ts',
+    find: 'for (const part of missing) again(part);',
+    replace: 'void again;',
     judge: COVERED,
   },
 ];

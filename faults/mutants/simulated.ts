@@ -46,7 +46,10 @@ const NOTICED: Readonly<Partial<Record<Simulation, readonly string[]>>> = {
     'pause-unasked-again',
     'owned pause-unasked-at-dispatch',
   ],
-  'owned revocations': ['revoked-link-welcomed', 'owned revocation-confirmed-unread', 'undated-token-survives'],
+  'owned revocations': [
+    ...['revoked-link-welcomed', 'owned revocation-confirmed-unread', 'undated-token-survives'],
+    'answer-overtakes-output',
+  ],
   'directory store': [
     ...['record-after-write', 'sync-not-awaited', 'sync-ignored', 'snapshot-before-rotation', 'kill-unsynced'],
     ...['failed-sync-forgotten', 'loss-forgotten', 'loss-told-once', 'numbers-with-gaps'],

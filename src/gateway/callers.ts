@@ -113,6 +113,11 @@ export class Callers {
     else this.#writer.countUnsolicited({ frame: 'leave', ref });
   }
 
+  /** Whether a request has no answer yet. */
+  get hasUnanswered(): boolean {
+    return this.#unanswered.size > 0;
+  }
+
   /** Ends every wait, because the link has closed. */
   leaveAll(): void {
     for (const signal of this.#unanswered.values()) signal.abort();

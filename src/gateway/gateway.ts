@@ -56,6 +56,8 @@ export interface Gateway {
   closeAll(reason: CloseReason, options?: { readonly spreadMs?: number }): Promise<void>;
   /** Closes the links that a revocation covers, with `forbidden`. Returns how many were closed. */
   endRevoked(isCovered: (principal: Principal, clientId: string | null) => boolean): number;
+  /** Closes the links with a request of a caller in progress, because what they would be sent may be lost. */
+  endRequests(): void;
   /** The number of open sockets, welcomed or not. */
   readonly size: number;
   /** The number of welcomed links of each kind of peer. */
@@ -140,6 +142,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       let ended = 0;
       for (const link of links) if (link.endIfRevoked(isCovered)) ended++;
       return ended;
+    },
+    endRequests() {
+      for (const link of links) link.endRequests();
     },
     get size() {
       return links.size;

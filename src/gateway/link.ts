@@ -168,6 +168,11 @@ export class Link implements SocketHandler {
     return true;
   }
 
+  /** Closes the link with `node_lost` if a request of its caller is in progress. */
+  endRequests(): void {
+    if (this.#router?.hasUnanswered) this.close('node_lost');
+  }
+
   message(data: RawData, isBinary: boolean): void {
     const message = Buffer.isBuffer(data) ? data : Buffer.from(data.toString());
     this.#charge(message.length);

@@ -244,6 +244,11 @@ export class FrameRouter {
     this.#writer.send({ type: 'paused', ...members });
   }
 
+  /** Whether a request of a caller has no answer yet. */
+  get hasUnanswered(): boolean {
+    return this.#callers?.hasUnanswered ?? false;
+  }
+
   /**
    * Releases the shares and ends the waits and the session. May be called only once. Resolves when core has recorded
    * the end, or has failed to.

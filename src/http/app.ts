@@ -175,7 +175,10 @@ export function createApp(options: AppOptions): App {
   });
   core.revocations.endWith('links', (isCovered) => gateway.endRevoked(isCovered));
   core.revocations.endWith('sockets', (isCovered, by) => sockets.endRevoked((one) => isCovered(one, null), by));
-  core.onLost(() => sockets.endRequests());
+  core.onLost(() => {
+    sockets.endRequests();
+    gateway.endRequests();
+  });
   const ready = (): Promise<void> => requireReady([core, options.authenticator]);
   meterNode(meter, { core, ready, gateway, sockets });
   meterShares(meter, core);

@@ -9,7 +9,8 @@ import { startTestRelay } from '../relay/kit/test-relay.ts';
 
 const QUEUED = { connect_within_ms: 60_000, wait_for: 'completed' };
 
-it('requests and event streams in progress end when what they have read may be lost, and later ones are served', async () => {
+/** A relay, and what loses data of its store. */
+async function startLosingRelay() {
   const clock = new FakeClock(Date.now());
   const memory = createMemoryBackend({ clock, log: silentLog, sha256: createCrypto('test').sha256, markSecret: 'x' });
   let lose = (): void => {};
@@ -20,13 +21,30 @@ it('requests and event streams in progress end when what they have read may be l
       return () => {};
     },
   };
-  await using relay = await startTestRelay({}, { clock, backend });
+  return { relay: await startTestRelay({}, { clock, backend }), lose: () => lose() };
+}
+
+it('requests and event streams in progress end when what they have read may be lost, and later ones are served', async () => {
+  const losing = await startLosingRelay();
+  await using relay = losing.relay;
   const path = '/connections/alice/late/actions/open';
   const waits = expect(relay.post(path, { ...QUEUED, command_id: 'c1' }, 'alice')).rejects.toThrow();
   const stream = await relay.subscribe('subscription { connectionEvents { change } }', { requester: 'alice' });
   await expect.poll(async () => (await relay.rest('/delivery/commands')).json?.['items']).toHaveLength(1);
-  lose();
+  losing.lose();
   await waits;
   await stream.ended;
   expect((await relay.rest('/delivery/commands')).status).toBe(200);
+});
+
+it('links whose calls have no answer yet end when what they have read may be lost, and others stay', async () => {
+  const losing = await startLosingRelay();
+  await using relay = losing.relay;
+  const [client, idle, calling] = [await relay.client(), await relay.caller('alice'), await relay.caller('alice')];
+  calling.send({ type: 'invoke', ref: 'r1', client_id: 'late', action: 'open', connect_within_ms: 60_000 });
+  await expect.poll(async () => (await relay.rest('/delivery/commands')).json?.['items']).toHaveLength(1);
+  losing.lose();
+  expect(await calling.next('bye')).toMatchObject({ reason: 'node_lost', reconnect: true });
+  idle.send({ type: 'invoke', ref: 'r2', client_id: 'tab', action: 'open' });
+  await client.next('command');
 });

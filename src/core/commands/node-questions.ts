@@ -1,4 +1,5 @@
 /** Lets nodes ask each other questions through their mailboxes. */
+import type { Backend } from '../backend.ts';
 import type { Deps } from '../deps.ts';
 import { isStoreUnavailable } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -72,9 +73,19 @@ export class NodeQuestions {
     const { backend, log } = this.#deps;
     try {
       const answer = await this.#answerers.get(topic)?.(text);
+      // An answer may say what this node does no more. What its sockets hold back until it is recorded goes first.
+      await outputReleased(backend);
       if (answer !== undefined) await backend.nodes.post(from, { kind: 'answer', questionId, text: answer });
     } catch (error) {
       log.warn({ err: error, topic, from }, 'a question of another node was not answered');
     }
   }
+}
+
+/** Resolves once all bytes that the process holds back now were written, or their sockets destroyed. */
+function outputReleased(backend: Pick<Backend, 'onRecord'>): Promise<void> {
+  return new Promise((resolve) => {
+    if (backend.onRecord) backend.onRecord(resolve, { destroy: resolve });
+    else resolve();
+  });
 }
