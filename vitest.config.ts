@@ -37,7 +37,11 @@ export default defineConfig({
   ...resolving,
   test: {
     projects: TOPOLOGIES.flatMap(projects),
-    globalSetup: ['test/kit/redis-global.ts', 'test/browser/kit/console-global.ts'],
+    globalSetup: [
+      'test/kit/redis-global.ts',
+      'test/browser/kit/console-global.ts',
+      'test/browser/kit/browser-global.ts',
+    ],
     // The files of a project `…-one-process` take turns in as many processes as there are workers; each other file has
     // a process of its own. Most tests wait for other processes, for timers or for Redis most of their time, so two
     // processes a core keep the cores busy; with more, tests that measure times fail.

@@ -27,7 +27,7 @@ const INTEGRATION: readonly string[] = [
 
 /** The folders whose files share processes: to start one and load the relay takes longer than most of these tests. */
 const ONE_PROCESS =
-  'backends,cli/operator,clients,console,contract,core,deploy,gateway,graphql,http,mcp,metrics,relay,rest';
+  'backends,browser,cli/operator,clients,console,contract,core,deploy,gateway,graphql,http,mcp,metrics,relay,rest';
 
 /** The tests of these folders that nevertheless have a process of their own. */
 export const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly reason: string }[] = [

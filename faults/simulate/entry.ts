@@ -11,7 +11,7 @@ import { createApp, type App } from '../../src/http/app.ts';
 import { withGrants, withRevocations } from '../../src/http/authenticate-request.ts';
 import type { BearerAuthenticator } from '../../src/http/authenticator.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import type { HttpDoor } from './http-network.ts';
+import { HttpServer, type HttpDoor } from './http-network.ts';
 import type { Door } from './link-network.ts';
 import { START } from './process.ts';
 import { coreOf, onRecord, type OpenRelay } from './relays.ts';
@@ -65,16 +65,20 @@ export async function openEntry(relay: OpenRelay, log: Log, core: Core = coreOf(
     loadYoga: () => Promise.resolve(yoga),
   });
   relay.core = core;
-  relay.leave = () => leave(relay, { core, app });
+  const server = new HttpServer();
+  relay.leave = () => leave(relay, { core, app, server });
   return {
-    ...{ process, handler: app.requestHandler },
+    ...{ process, server, handler: app.requestHandler },
     accept: (socket, address) => app.accept(socket, address),
     onRecord: (run, holder) => onRecord(relay, run, holder),
   };
 }
 
 /** Ends a relay in the order in which `Callboard.close` does. */
-async function leave(relay: OpenRelay, { core, app }: { readonly core: Core; readonly app: App }): Promise<void> {
+async function leave(
+  relay: OpenRelay,
+  { core, app, server }: { readonly core: Core; readonly app: App; readonly server: HttpServer },
+): Promise<void> {
   const { process } = relay;
   await core.drain(DRAIN_MS);
   await core.close();
@@ -84,6 +88,7 @@ async function leave(relay: OpenRelay, { core, app }: { readonly core: Core; rea
     onRecord(relay, done, { destroy: done });
     process.clock.after(LEFT_MS, done);
   });
+  await server.close(process, LEFT_MS);
 }
 
 /** Reads the tokens of `userToken` and `identifiedToken`, and keeps the principals that it has authenticated. */

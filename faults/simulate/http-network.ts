@@ -18,9 +18,38 @@ const UNNOTICED_MS = 20_000;
 const SLOW_WEIGHT = 200;
 const SLOW_MS = 1_500;
 
+/** The server of a relay: it accepts connections until it is closed. */
+export class HttpServer {
+  readonly #sockets = new Set<ServerSocket>();
+  #isClosed = false;
+  #onLast = (): void => {};
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  accepted(socket: ServerSocket): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#onLast();
+    });
+  }
+
+  /** Accepts no more connections. Resolves when all have ended; after `withinMs` it ends those that are left. */
+  async close({ clock }: SimulatedProcess, withinMs: number): Promise<void> {
+    this.#isClosed = true;
+    if (this.#sockets.size === 0) return;
+    const cancel = clock.after(withinMs, () => this.#sockets.forEach((socket) => socket.destroy()));
+    await new Promise<void>((last) => (this.#onLast = last));
+    cancel();
+  }
+}
+
 /** A relay that takes requests. */
 export type HttpDoor = {
   readonly process: SimulatedProcess;
+  readonly server: HttpServer;
   readonly handler: Pick<RequestHandler, 'connection' | 'request'>;
   /** See `Backend.onRecord`. */
   onRecord(run: () => void, holder: { destroy(): void }): void;
@@ -123,16 +152,18 @@ export class Exchange {
     this.break('relay');
   }
 
-  #connect({ process, handler, onRecord }: HttpDoor): void {
+  #connect({ process, server, handler, onRecord }: HttpDoor): void {
     const [up, down] = [this.#up, this.#down];
     process.after(this.#network.delay(), 'a connection for a request arrives', () => {
       if (this.#isBroken) return;
+      if (server.isClosed) return this.#ended();
       const socket = new ServerSocket({
         ...{ process, down, onRecord, address: '192.0.2.2' },
         arrive: (bytes) => this.#isOver || this.#reader.read(bytes),
         onEnd: (how) => (how === 'destroyed' ? this.break('both') : this.#ended()),
       });
       this.#socket = socket;
+      server.accepted(socket);
       handler.connection(socket);
       const request = new ServerRequest(socket, this.#target);
       const response = new ServerResponse(request);

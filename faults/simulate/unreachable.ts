@@ -450,6 +450,18 @@ const REASONS: Readonly<Record<StoreName, readonly Reason[]>> = {
       isRare: true,
       places: [{ file: 'backends/journal/batches.ts', lines: ['return this.#last ?? NO_BATCH;'] }],
     },
+    {
+      why: 'The process must end within the milliseconds in which a start removes the files before its snapshot.',
+      isRare: true,
+      places: [
+        {
+          file: 'backends/journal/open.ts',
+          lines: [
+            "void directory.removeBefore(from).catch((error: unknown) => log.warn({ err: error }, 'old files are still there'));",
+          ],
+        },
+      ],
+    },
   ],
 };
 

@@ -2,7 +2,7 @@
  * Tests the frame of the console: a second tab, the reader's place, the zone of times, and the badge of the title; and
  * acts that no other file tests: what is copied of a call, the audit, and acts on many objects.
  */
-import { readFile } from 'node:fs/promises';
+import { text as textOf } from 'node:stream/consumers';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isRecord } from '../../src/core/json.ts';
@@ -421,7 +421,7 @@ describe('the audit', () => {
       main().getByRole('button', { name: 'Save as JSON lines' }).click(),
     ]);
     expect(download.suggestedFilename()).toMatch(/^audit-\d{4}-\d\d-\d\d\.jsonl$/);
-    const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\n');
+    const lines = (await textOf(await download.createReadStream())).trimEnd().split('\n');
     expect(lines).toHaveLength(5);
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
       action: 'CANCEL',

@@ -6,7 +6,7 @@ import { freePort } from '../kit/free-port.ts';
 import { openCallboard } from '../../src/callboard.ts';
 import { signToken } from '../../src/http/tokens.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
-import { launchChromium } from './kit/chromium.ts';
+import { launchKeepingPages } from './kit/chromium.ts';
 import { builtClients, startSite, type BuiltClients, type Site } from './kit/client-site.ts';
 import { TOKEN_SECONDS } from '../kit/patience.ts';
 
@@ -15,7 +15,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   built = await builtClients();
-  browser = await launchChromium({ backForwardCache: true });
+  browser = await launchKeepingPages();
 });
 
 afterAll(async () => {
