@@ -64,14 +64,6 @@ export const PAUSES_GUARDS: readonly GuardMutant[] = [
     judge: DISPATCH,
   },
   {
-    name: 'permit-renewed-early',
-    says: 'a node answers another one that pauses before what it has written may leave',
-    file: 'core/commands/permits.ts',
-    find: 'await bytesOut(deps);',
-    replace: '',
-    judge: DISPATCH,
-  },
-  {
     name: 'held-through-a-pause',
     says: 'a held command is written after the answer of a pause that covers it',
     file: 'core/commands/dispatcher.ts',

@@ -248,6 +248,8 @@ export class Calls implements Workload {
       const call = this.#newCall(userId, 1);
       return this.#begin({ ...call, work: { ...call.work, steps: REPORTS } }, this.#callerOf(userId));
     });
+    // A second caller does not admit the call: whoever does so need not ask for progress, and its reports may be early.
+    await simulation.run(SOON_MS, () => calls.every(({ runs }) => runs.length > 0));
     for (const call of calls) this.#askToo(call);
     const programs = [...clients, ...this.#callers];
     const links = new Map(programs.map((program) => [program, program.connection]));

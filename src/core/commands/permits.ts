@@ -34,7 +34,6 @@ export function createPermits({ deps, dispatcher, questions }: PermitsDeps) {
     const cover = parsedJson(text);
     // Only the function below, on another node, writes this question, so its content is trusted.
     if (isRecord(cover)) await renewHere(cover as PauseCover);
-    await bytesOut(deps);
     return 'renewed';
   });
   return async (cover: PauseCover): Promise<readonly string[]> => {
@@ -42,15 +41,6 @@ export function createPermits({ deps, dispatcher, questions }: PermitsDeps) {
     const [silent] = await Promise.all([isAlone ? [] : askOthers(deps, questions, cover), renewHere(cover)]);
     return silent;
   };
-}
-
-/**
- * Resolves when everything written to sockets before has left, or was discarded. A store may hold back bytes until the
- * facts on which they depend are recorded. Answers to clients leave in the same order anyway, but the answer to another
- * node does not.
- */
-function bytesOut({ backend }: Pick<Deps, 'backend'>): Promise<void> {
-  return new Promise((done) => (backend.onRecord ? backend.onRecord(done, { destroy: done }) : done()));
 }
 
 async function askOthers(deps: Deps, questions: NodeQuestions, cover: PauseCover): Promise<readonly string[]> {
