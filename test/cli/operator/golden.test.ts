@@ -46,6 +46,8 @@ function shown(line: string, { code, out, err }: Ended, url: string): string {
       .replaceAll(/(?<name>memory_bytes"?:? *)\d+/g, '$<name>80000000')
       .replaceAll(/(?<name>event_loop_delay_ms"?:? *)(?:[\d.]+|null|-)/g, '$<name>1.5')
       .replaceAll(/\d+ MB +(?:[\d.]+ ms|-) +/g, '80 MB   1.5 ms      ')
+      // The columns are as wide as what is measured.
+      .replaceAll(/MEMORY +LOOP_DELAY +/g, 'MEMORY  LOOP_DELAY  ')
       .replaceAll(UUID, '00000000-0000-0000-0000-000000000000')
   );
 }
