@@ -42,11 +42,10 @@ function shown(line: string, { code, out, err }: Ended, url: string): string {
       // These counters include calls that are made until an event arrives. The number of such calls differs from run to
       // run.
       .replaceAll(/(counters"?:? *)\[.*?\]/g, '$1[]')
-      // These are figures of the process that runs the tests. The columns of the table are as wide as their headings.
+      // These are figures of the process that runs the tests. Columns of a table are as wide as their widest text.
       .replaceAll(/(?<name>memory_bytes"?:? *)\d+/g, '$<name>80000000')
       .replaceAll(/(?<name>event_loop_delay_ms"?:? *)(?:[\d.]+|null|-)/g, '$<name>1.5')
       .replaceAll(/\d+ MB +(?:[\d.]+ ms|-) +/g, '80 MB   1.5 ms      ')
-      // The columns are as wide as what is measured.
       .replaceAll(/MEMORY +LOOP_DELAY +/g, 'MEMORY  LOOP_DELAY  ')
       .replaceAll(UUID, '00000000-0000-0000-0000-000000000000')
   );
