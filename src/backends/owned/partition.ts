@@ -229,8 +229,7 @@ export class Partition {
     if (!(await setFence(client, change))) return false;
     await replicas.have(of);
     if (given) return this.#takeBack(given, epoch);
-    await this.#take(next, before ?? next);
-    if (isCut) this.#giveUp();
+    await this.#take(next, before ?? next, isCut);
     return this.#keepEvidence();
   }
 
@@ -433,15 +432,16 @@ export class Partition {
 
   /**
    * Replays the log, and begins to decide. The fence must name this process. `before`: the previous owner and epoch.
+   * `isCut`: Redis has lost data of the partition.
    */
-  async #take(fence: Fence, before: Pick<Fence, 'process' | 'epoch'>): Promise<void> {
+  async #take(fence: Fence, before: Pick<Fence, 'process' | 'epoch'>, isCut = false): Promise<void> {
     const { clock, log, process } = this.#options;
     const began = clock.monotonic();
     // The second attempt is needed if a snapshot replaced the part of the log that was read or was being read.
     const followed = await this.#readWhole(before, fence).catch(() => this.#readWhole(before, fence));
     const { state } = followed;
     this.#followed = null;
-    this.#begin(followed, fence);
+    this.#begin(followed, fence, isCut);
     const ms = Math.round(clock.monotonic() - began);
     if (fence.number > 0) log.info({ partition: this.number, process, acts: state.replay.acts, ms }, 'took over');
   }
@@ -483,12 +483,16 @@ export class Partition {
     return { state, room, reader, of };
   }
 
-  #begin({ state, room, reader }: ReadAhead, fence: Fence): void {
+  #begin({ state, room, reader }: ReadAhead, fence: Fence, isCut: boolean): void {
     const { replay } = state;
     // Time must not go back when a process with another clock takes over.
     state.begin(replay.lastAt);
     room.start(reader.bytes.snapshot, { bytes: reader.bytes.batches, records: replay.journalActs });
-    this.#decide({ state, room }, fence, () => resume(state, this.#options.clock.now()));
+    this.#decide({ state, room }, fence, () => {
+      resume(state, this.#options.clock.now());
+      // Requests that wait for an owner are run next: what they admit is not lost.
+      if (isCut) this.#giveUp();
+    });
   }
 
   /** Begins to decide in the partition. `head`: see PartitionLogOptions. `begin`: makes the first decisions. */
