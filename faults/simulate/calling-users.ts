@@ -54,6 +54,11 @@ export class CallingUsers {
     return this.#calls.values().reduce((sum, call) => sum + call.open, 0);
   }
 
+  /** Whether each client and each caller has a link. */
+  get areConnected(): boolean {
+    return [...this.clients, ...this.#callers].every(({ isConnected }) => isConnected);
+  }
+
   /** Starts the programs that do not run. */
   start(): void {
     for (const program of [...this.clients, ...this.#callers]) program.start();

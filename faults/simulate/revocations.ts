@@ -453,8 +453,8 @@ export class Revocations implements Workload {
 
   /** Each client has a link, and calls complete. */
   async #judgeClients(): Promise<void> {
-    // A token may expire just now.
-    await this.#relays.simulation.run(HEAL_MS, () => this.#users.clients.every(({ isConnected }) => isConnected));
+    // A token may expire just now, and a program that was refused waits before it tries again.
+    await this.#relays.simulation.run(HEAL_MS, () => this.#users.areConnected);
     for (const { name, isConnected } of this.#users.clients)
       if (!isConnected) this.#report(`${name} has no link at the end`);
     const calls = USERS.map((userId) => this.#users.call(userId));
