@@ -70,7 +70,10 @@ export type * from './sites/projection.ts';
 export type * from './sites/sites.ts';
 export type * from './users/users.ts';
 
-type CoreOptions = Omit<Deps, 'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing' | 'revoked' | 'admissions'> & {
+type CoreOptions = Omit<
+  Deps,
+  'readTurns' | 'events' | 'audit' | 'reveal' | 'tracing' | 'revoked' | 'admissions' | 'closed'
+> & {
   /** The event loop of the process. Long reads yield to it. */
   readonly loop: EventLoop;
   /** Records trace spans. Absent: nothing is traced. */
@@ -107,7 +110,8 @@ export function createCore({
   const audit = createAuditTrail({ ...given, ...kept, store: given.backend.audit });
   const events = new CommandEvents(given);
   const made = { readTurns: new ReadTurns(READ_TURNS), revoked: new RevocationIndex(), admissions: new Admissions() };
-  const deps: Deps = { ...given, ...made, audit, reveal, tracing, events, loop };
+  const closing = new AbortController();
+  const deps: Deps = { ...given, ...made, audit, reveal, tracing, events, loop, closed: closing.signal };
   const { backend, clock, nodeId, shares } = deps;
   const { capabilities } = backend;
   const correlator = new Correlator(deps.metrics);
@@ -121,7 +125,7 @@ export function createCore({
   const server = serverInfo(deps);
   const pausedClients = new PausedClients(deps);
   const background = { series, revocations, pausedClients };
-  const lifecycleParts = { deps, correlator, dispatcher, recorder, retryQueue, questions, server, background };
+  const lifecycleParts = { deps, closing, correlator, dispatcher, recorder, retryQueue, questions, server, background };
   const { isDraining, ...lifecycle } = createLifecycle(lifecycleParts);
   const calls = { deps, correlator, recorder, keeper, dispatcher, isDraining };
   const renewPermits = createPermits({ deps, dispatcher, questions });
@@ -219,6 +223,8 @@ function waitsOf({ size, oldestSince }: Correlator, clock: Pick<Clock, 'now'>): 
 
 type LifecycleOptions = {
   readonly deps: Deps;
+  /** Aborts `deps.closed`. */
+  readonly closing: AbortController;
   readonly correlator: Correlator;
   readonly dispatcher: Dispatcher;
   readonly recorder: CommandRecorder;
@@ -234,7 +240,7 @@ type LifecycleOptions = {
 };
 
 function createLifecycle(parts: LifecycleOptions) {
-  const { deps, correlator, dispatcher, recorder, retryQueue, questions, server, background } = parts;
+  const { deps, closing, correlator, dispatcher, recorder, retryQueue, questions, server, background } = parts;
   const { series, revocations, pausedClients } = background;
   const { backend } = deps;
   let draining = false;
@@ -278,6 +284,7 @@ function createLifecycle(parts: LifecycleOptions) {
       if (backend.capabilities.shared) await releaseWaits({ deps, correlator });
       else await endWaits({ deps, recorder, waiting: correlator.size });
       retryQueue.stop();
+      closing.abort();
       for (const cancel of cancels.splice(0)) cancel();
     },
     /** Throws `draining`, `store_full` or `store_unavailable` if this node should get no new traffic. */

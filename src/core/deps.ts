@@ -50,4 +50,6 @@ export type Deps = {
   readonly admissions: Admissions;
   /** The live feeds of command events. */
   readonly events: CommandEvents;
+  /** Aborts when core is closed: nothing is tried again afterwards. */
+  readonly closed: AbortSignal;
 };

@@ -1,4 +1,5 @@
 /** Runs an act in each part of the store that has commands of a user, and again in parts that do not answer. */
+import type { Backend } from './backend.ts';
 import type { Deps } from './deps.ts';
 import { isStoreUnavailable } from './errors.ts';
 
@@ -13,6 +14,8 @@ const AGAIN_MS = 1_000;
  */
 export type ReachedParts = { readonly partial: boolean; readonly silent: readonly string[] };
 
+export type PartsDeps = Pick<Deps, 'clock' | 'log' | 'closed'> & { readonly backend: Pick<Backend, 'pauses'> };
+
 export type PartsAct = {
   /** The user whose commands the act concerns; null: all users. */
   readonly userId: string | null;
@@ -26,9 +29,10 @@ export type PartsAct = {
 
 /**
  * Runs an act in the parts. Resolves when each has answered or is late. Parts that are late, or unavailable, are tried
- * again in the background until they answer or the act is over. Rejects if the act fails for another reason.
+ * again in the background until they answer, the act is over or core is closed. Rejects if the act fails for another
+ * reason.
  */
-export async function inEachPart(deps: Deps, { userId, isOver, act, failure }: PartsAct): Promise<ReachedParts> {
+export async function inEachPart(deps: PartsDeps, { userId, isOver, act, failure }: PartsAct): Promise<ReachedParts> {
   const { pauses } = deps.backend;
   const tryOnce = async (part: number): Promise<boolean> => {
     const running = act(part).then(
@@ -44,7 +48,7 @@ export async function inEachPart(deps: Deps, { userId, isOver, act, failure }: P
   };
   const again = (part: number): void => {
     deps.clock.after(AGAIN_MS, () => {
-      if (isOver()) return;
+      if (deps.closed.aborted || isOver()) return;
       tryOnce(part)
         .then((isDone) => void (isDone || again(part)))
         .catch((error: unknown) => deps.log.warn({ err: error, part }, failure));

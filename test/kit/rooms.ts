@@ -59,6 +59,7 @@ export function testRooms(limits: Partial<TableLimits> = {}): Rooms {
     readTurns: new ReadTurns(READ_TURNS),
     revoked: new RevocationIndex(),
     admissions: new Admissions(),
+    closed: new AbortController().signal,
     loop: systemLoop,
     processMeter: systemProcess,
     rawMessages: true,

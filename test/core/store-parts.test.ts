@@ -1,0 +1,82 @@
+/** Tests acts that must reach each part of the store, some of which do not answer. */
+import { describe, expect, it } from 'vitest';
+import { CallboardError } from '../../src/core/errors.ts';
+import { silentLog } from '../../src/core/ports.ts';
+import { inEachPart } from '../../src/core/store-parts.ts';
+import { FakeClock } from '../kit/clock.ts';
+import { testCore, user } from '../kit/core.ts';
+
+/** An act in two parts, of which the second is silent until a test lets it answer. */
+async function bench() {
+  const { backend } = await testCore();
+  const clock = new FakeClock();
+  const closing = new AbortController();
+  const world = { isSilent: true, isOver: false };
+  const reached: number[] = [];
+  const pauses = { ...backend.pauses, parts: () => [0, 1], deciderOf: (part: number) => `node-${part}` };
+  const deps = { backend: { pauses }, clock, log: silentLog, closed: closing.signal };
+  const run = () =>
+    inEachPart(deps, {
+      userId: null,
+      isOver: () => world.isOver,
+      failure: 'the act failed',
+      async act(part) {
+        reached.push(part);
+        if (part === 1 && world.isSilent) throw new CallboardError('store_unavailable', 'The owner does not answer.');
+      },
+    });
+  return { clock, closing, world, reached, run };
+}
+
+describe('an act in each part of the store', () => {
+  it('names who does not answer, and is tried there again until there is an answer', async () => {
+    const { clock, world, reached, run } = await bench();
+    expect(await run()).toEqual({ partial: true, silent: ['node-1'] });
+    await clock.advance(2_500);
+    expect(reached).toEqual([0, 1, 1, 1]);
+    world.isSilent = false;
+    await clock.advance(60_000);
+    expect(reached).toEqual([0, 1, 1, 1, 1]);
+  });
+
+  it('is tried no more once it is over', async () => {
+    const { clock, world, reached, run } = await bench();
+    await run();
+    world.isOver = true;
+    await clock.advance(60_000);
+    expect(reached).toEqual([0, 1]);
+  });
+
+  it('is tried no more once core is closed', async () => {
+    const { clock, closing, reached, run } = await bench();
+    await run();
+    closing.abort();
+    await clock.advance(60_000);
+    expect(reached).toEqual([0, 1]);
+  });
+});
+
+describe('core', () => {
+  it('tries no pause again after it was closed', async () => {
+    let tries = 0;
+    const test = await testCore({
+      wrap: ({ pauses, ...backend }) => ({
+        ...backend,
+        pauses: {
+          ...pauses,
+          keep() {
+            tries++;
+            throw new CallboardError('store_unavailable', 'The store does not answer.');
+          },
+        },
+      }),
+    });
+    expect(await test.core.pauses.pause(user('alice'), { all: true, reason: 'stop' })).toMatchObject({ partial: true });
+    await test.clock.advance(2_500);
+    const before = tries;
+    expect(before).toBeGreaterThan(1);
+    await test.core.close();
+    await test.clock.advance(60_000);
+    expect(tries).toBe(before);
+  });
+});
