@@ -94,7 +94,7 @@ export const REVOCATION_GUARDS: readonly GuardMutant[] = [
     name: 'silent-part-left-uncancelled',
     says: 'a part of the store that was silent is not asked again to cancel what is revoked',
     file: 'core/store-parts.ts',
-    find: 'for (const part of missing) again(part);',
+    find: 'for (const part of late) again(part);',
     replace: 'void again;',
     judge: COVERED,
   },

@@ -25,6 +25,11 @@ export type PartsAct = {
   readonly act: (part: number) => Promise<void>;
   /** What the log says of an error in the background. */
   readonly failure: string;
+  /**
+   * The parts that did not answer earlier acts. This one does not wait for them, and adds those that do not answer it.
+   * Absent: it waits for all.
+   */
+  readonly missing?: Set<number>;
 };
 
 /**
@@ -32,7 +37,10 @@ export type PartsAct = {
  * again in the background until they answer, the act is over or core is closed. Rejects if the act fails for another
  * reason.
  */
-export async function inEachPart(deps: PartsDeps, { userId, isOver, act, failure }: PartsAct): Promise<ReachedParts> {
+export async function inEachPart(
+  deps: PartsDeps,
+  { userId, isOver, act, failure, missing = new Set() }: PartsAct,
+): Promise<ReachedParts> {
   const { pauses } = deps.backend;
   const tryOnce = async (part: number): Promise<boolean> => {
     const running = act(part).then(
@@ -55,9 +63,11 @@ export async function inEachPart(deps: PartsDeps, { userId, isOver, act, failure
     });
   };
   const parts = pauses.parts(userId);
-  const done = await Promise.all(parts.map(tryOnce));
-  const missing = parts.filter((_, i) => !done[i]);
-  for (const part of missing) again(part);
-  const silent = missing.map((part) => pauses.deciderOf(part) ?? `partition ${part}`);
-  return { partial: missing.length > 0, silent: [...new Set(silent)] };
+  const tried = parts.filter((part) => !missing.has(part));
+  const done = await Promise.all(tried.map(tryOnce));
+  for (const [i, part] of tried.entries()) if (!done[i]) missing.add(part);
+  const late = parts.filter((part) => missing.has(part));
+  for (const part of late) again(part);
+  const silent = late.map((part) => pauses.deciderOf(part) ?? `partition ${part}`);
+  return { partial: late.length > 0, silent: [...new Set(silent)] };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { CallboardError } from '../../src/core/errors.ts';
 import { silentLog } from '../../src/core/ports.ts';
-import { inEachPart } from '../../src/core/store-parts.ts';
+import { inEachPart, type PartsAct } from '../../src/core/store-parts.ts';
 import { FakeClock } from '../kit/clock.ts';
 import { testCore, user } from '../kit/core.ts';
 
@@ -15,8 +15,9 @@ async function bench() {
   const reached: number[] = [];
   const pauses = { ...backend.pauses, parts: () => [0, 1], deciderOf: (part: number) => `node-${part}` };
   const deps = { backend: { pauses }, clock, log: silentLog, closed: closing.signal };
-  const run = () =>
+  const run = (more: Pick<PartsAct, 'missing'> = {}) =>
     inEachPart(deps, {
+      ...more,
       userId: null,
       isOver: () => world.isOver,
       failure: 'the act failed',
@@ -37,6 +38,21 @@ describe('an act in each part of the store', () => {
     world.isSilent = false;
     await clock.advance(60_000);
     expect(reached).toEqual([0, 1, 1, 1, 1]);
+  });
+
+  it('is not waited for where an earlier one had no answer, and is tried there afterwards', async () => {
+    const { clock, world, reached, run } = await bench();
+    const missing = new Set<number>();
+    await run({ missing });
+    expect([...missing]).toEqual([1]);
+    world.isOver = true;
+    await clock.advance(1_000);
+    world.isOver = false;
+    reached.length = 0;
+    expect(await run({ missing })).toEqual({ partial: true, silent: ['node-1'] });
+    expect(reached).toEqual([0]);
+    await clock.advance(1_500);
+    expect(reached).toEqual([0, 1]);
   });
 
   it('is tried no more once it is over', async () => {

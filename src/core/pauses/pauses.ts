@@ -355,16 +355,17 @@ async function begin(parts: PauseContext, pause: Pause): Promise<PauseReceipt> {
   const { deps, renewPermits, ended } = parts;
   const { pauses } = deps.backend;
   const isOver = (): boolean => !holds(pause, deps.clock.now()) || ended.get(pause.pauseId) !== undefined;
+  const within = { isOver, missing: new Set<number>() };
   let isFull = false;
-  const spread = await everywhere(parts, pause, isOver, async (part) => {
+  const spread = await everywhere(parts, pause, within, async (part) => {
     if ((await pauses.keep(part, pause)) === 'full') isFull = true;
   });
   if (isFull) {
-    await everywhere(parts, pause, isOver, async (part) => void (await pauses.lift(part, pause.pauseId)));
+    await everywhere(parts, pause, within, async (part) => void (await pauses.lift(part, pause.pauseId)));
     fail('capacity_exceeded', 'There are too many pauses: resume some of them.');
   }
   const silent = await renewPermits(pause);
-  const cancel = { parts, pause, isOver };
+  const cancel = { parts, pause, within };
   const cancelled = pause.queued === 'cancel' ? await cancelCovered(cancel, 'queued') : 0;
   const asked = pause.running === 'cancel' ? await cancelCovered(cancel, 'running') : 0;
   deps.backend.bus.publish('pauses', { change: 'paused', pause, at: deps.clock.now() });
@@ -374,30 +375,27 @@ async function begin(parts: PauseContext, pause: Pause): Promise<PauseReceipt> {
 async function end(parts: PauseContext, pause: Pause): Promise<PauseSpread> {
   parts.ended.set(pause.pauseId, true);
   const { pauses, bus } = parts.deps.backend;
-  const spread = await everywhere(
-    parts,
-    pause,
-    () => false,
-    async (part) => void (await pauses.lift(part, pause.pauseId)),
-  );
+  const lift = async (part: number): Promise<void> => void (await pauses.lift(part, pause.pauseId));
+  const spread = await everywhere(parts, pause, { isOver: () => false }, lift);
   bus.publish('pauses', { change: 'resumed', pause, at: parts.deps.clock.now() });
   return spread;
 }
 
 /** Runs an act in all parts of the store that a pause concerns. */
-function everywhere({ deps }: PausesDeps, { userId }: Pause, isOver: () => boolean, act: PartsAct['act']) {
-  return inEachPart(deps, { userId, isOver, act, failure: 'a pause did not reach a part of the store' });
+function everywhere({ deps }: PausesDeps, { userId }: Pause, within: Within, act: PartsAct['act']) {
+  return inEachPart(deps, { userId, ...within, act, failure: 'a pause did not reach a part of the store' });
 }
 
-type CancelCovered = { readonly parts: PausesDeps; readonly pause: Pause; readonly isOver: () => boolean };
+type Within = Pick<PartsAct, 'isOver' | 'missing'>;
+type CancelCovered = { readonly parts: PausesDeps; readonly pause: Pause; readonly within: Within };
 
 /** Returns how many commands it cancelled by the time at which each part of the store has answered or is late. */
-async function cancelCovered({ parts, pause, isOver }: CancelCovered, which: 'queued' | 'running'): Promise<number> {
+async function cancelCovered({ parts, pause, within }: CancelCovered, which: 'queued' | 'running'): Promise<number> {
   const { deps, settle } = parts;
   const { pauses } = deps.backend;
   const cancel = { kind: 'cancel', reason: pause.reason, by: `a pause of ${pause.by.kind} ${pause.by.name}` } as const;
   let total = 0;
-  await everywhere(parts, pause, isOver, async (part) => {
+  await everywhere(parts, pause, within, async (part) => {
     for (;;) {
       const keys = await pauses.covered(part, pause, which, CANCEL_BATCH);
       const results = await Promise.all(keys.map((key) => settle(key, cancel)));
