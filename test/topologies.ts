@@ -226,8 +226,8 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
 
 export const PATTERNS: Readonly<Record<Topology, readonly string[]>> = {
   direct: ['test/**/*.test.ts'],
-  'owned-two': OWNERS,
-  'shared-two': INTEGRATION,
+  'owned-two': INTEGRATION,
+  'shared-two': OWNERS,
   'shared-one': ONE_RELAY,
 };
 
