@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { METRICS } from '../../src/core/metrics/metric-texts.ts';
 import { formatFor } from '../../src/http/metrics-route.ts';
 import { parseExposition, type ParsedFamily } from '../metrics/kit/exposition.ts';
-import { RELAYS } from '../kit/topology.ts';
+import { RELAYS } from '../kit/store.ts';
 import { until } from '../relay/kit/test-relay.ts';
 import { ADMIN, postJson, SECRET, startHttpRelay, tokenOf, type HttpRelay } from './kit/http-relay.ts';
 

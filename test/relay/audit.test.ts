@@ -1,10 +1,11 @@
 /** Tests the audit of payload reads, over every interface. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 import { SECRET, ADMIN } from '../http/kit/http-relay.ts';
 import { ownFolder } from '../kit/folder.ts';
+import { IS_DIRECT } from '../kit/store.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 const VALUE = 'the-payload-that-must-not-leak';
@@ -65,7 +66,7 @@ describe('an administrator who reads payloads', () => {
   });
 
   // In direct mode the audit is a file. When it is lost, the rest of the relay still works.
-  it.runIf(inject('topology') === 'direct')(
+  it.runIf(IS_DIRECT)(
     'gets no value, over any interface, while the audit cannot be written',
     async () => {
       const file = join(ownFolder(), 'audit.jsonl');
@@ -143,7 +144,7 @@ async function run(argv: readonly string[], env: Record<string, string>): Promis
 }
 
 // The audit is a file in direct mode only.
-describe.runIf(inject('topology') === 'direct')('callboard audit verify', () => {
+describe.runIf(IS_DIRECT)('callboard audit verify', () => {
   it('verifies a file and the chain of a relay, and names the first row that is wrong', async () => {
     const file = join(ownFolder(), 'audit.jsonl');
     const key = 'k'.repeat(32);

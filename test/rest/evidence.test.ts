@@ -6,7 +6,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { toJson } from '../../src/core/json.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { connect, user } from '../kit/core.ts';
-import { numRuns } from '../kit/topology.ts';
+import { numRuns } from '../kit/store.ts';
 import { startRestRelay } from './kit/rest-server.ts';
 
 type Started = Awaited<ReturnType<typeof startRestRelay>>;

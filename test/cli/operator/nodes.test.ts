@@ -2,12 +2,13 @@
  * Tests the operator's commands that read data of the whole deployment, run against each of its relays: one in direct
  * mode, two over Redis. The client `near` is connected to the relay that most commands ask, and `far` to the other one.
  */
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
+import { nodesOf } from '../../kit/store.ts';
 import { interruption, operatorOf, type Ended, type RunOperator } from './kit/operator.ts';
 
-const NODES = inject('topology') === 'direct' ? ['n'] : ['n', 'n-calls'];
+const NODES = nodesOf('n');
 const CLIENTS = ['near', 'far'] as const;
 
 let relay: RealRelay;
