@@ -28,7 +28,7 @@ const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
 /** The tests of the interfaces, which open relays in the topology of the run: all run with two relays that own partitions. */
-const INTEGRATION: readonly string[] = [
+export const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser', 'test/mcp'].map(
     (folder) => `${folder}/*.test.ts`,
   ),

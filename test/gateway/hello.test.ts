@@ -309,8 +309,6 @@ describe.runIf(HAS_REVOCATIONS)('a client that is revoked while its link opens',
     expect(peer.all.map(({ type }) => type)).toEqual(['bye']);
     const key = { userId: 'alice', clientId: 'tab' };
     expect(await at.core.delivery.command(admin, { ...key, commandId: 'c1' })).toMatchObject({ dispatchedAt: null });
-    await expect
-      .poll(() => at.core.connections.get(admin, key))
-      .toMatchObject({ disconnectedAt: expect.any(Number) });
+    await expect.poll(() => at.core.connections.get(admin, key)).toMatchObject({ disconnectedAt: expect.any(Number) });
   });
 });
