@@ -56,17 +56,25 @@ const NO_WAIT = { userId: 'none', clientId: 'none', commandId: 'none' } as const
 
 /**
  * As `ownedPlace`, with the time of a FakeClock. Afterwards, `clock.advance` waits until each process has received the
- * mail and knows the reports of the others. `settle` does the same while a backend is open.
+ * mail of the others, and knows those that have started. `settle` does the same while a backend is open. Whoever asks
+ * about nodes gets their newest reports.
  */
 export function ownedDeployment(clock: FakeClock): OwnedDeployment {
   const place = ownedPlace(clock);
   const open = new Set<OwnedBackend>();
-  let hasReported = false;
+  let hasStarted = false;
+  let reported: number = 0;
+  let reading = { reported, done: Promise.resolve() };
+  /** Resolves when each process knows all reports until now. */
+  const reportsKnown = (): Promise<void> => {
+    if (reading.reported < reported) reading = { reported, done: reading.done.then(() => known(open)) };
+    return reading.done;
+  };
   const quiet = async (): Promise<void> => {
     await received(open);
-    if (!hasReported) return;
-    hasReported = false;
-    await known(open);
+    if (!hasStarted) return;
+    hasStarted = false;
+    await reportsKnown();
   };
   let settled: Cancel = () => {};
   clock.alsoAwaits(quiet);
@@ -76,16 +84,26 @@ export function ownedDeployment(clock: FakeClock): OwnedDeployment {
       const { backend } = opened;
       open.add(opened);
       if (open.size === 1) settled = alsoSettles(quiet);
-      const beat: Backend['nodes']['beat'] = (...report) => {
-        hasReported = true;
-        return backend.nodes.beat(...report);
+      const { nodes } = backend;
+      let isFirst = true;
+      const reporting: Partial<Backend['nodes']> = {
+        beat(...report) {
+          reported++;
+          hasStarted ||= isFirst;
+          isFirst = false;
+          return nodes.beat(...report);
+        },
+        list: (page) => reportsKnown().then(() => nodes.list(page)),
+        get: (nodeId) => reportsKnown().then(() => nodes.get(nodeId)),
+        silent: () => reportsKnown().then(() => nodes.silent()),
+        reportTimes: () => reportsKnown().then(() => nodes.reportTimes?.() ?? []),
       };
       const close = async (): Promise<void> => {
         open.delete(opened);
         if (open.size === 0) settled();
         await backend.close();
       };
-      return { ...backend, nodes: { ...backend.nodes, beat }, close };
+      return { ...backend, nodes: { ...nodes, ...reporting }, close };
     },
   };
 }

@@ -7,9 +7,10 @@ import { BoundedMap } from '../collections.ts';
 import { OWED_BY_NOBODY, type Command } from '../commands/command.ts';
 import type { OfAnswer } from '../commands/settlement.ts';
 import type { CommandRecorder } from '../commands/command-recorder.ts';
-import { otherNodes } from '../commands/other-nodes.ts';
+import { nodesWithLinks, otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import type { Deps } from '../deps.ts';
+import { isStoreUnavailable } from '../errors.ts';
 import { isRecord, parsedJson, trustJson } from '../json.ts';
 import { AGENT_UNARRIVED_MS, NODE_LEASE_MS } from '../limits.ts';
 import type { AnswerEvidence } from './equal-calls.ts';
@@ -258,7 +259,11 @@ export class OwedAnswers {
   async #othersWith(name: RequestName): Promise<readonly (readonly [nodeId: string, count: number])[]> {
     const { deps, questions } = this.#parts;
     if (!deps.backend.capabilities.shared) return [];
-    const { others, silent } = await otherNodes(deps);
+    // A node that has started and not reported yet may have requests, too.
+    const { others, silent } = await nodesWithLinks(deps).catch((error: unknown) => {
+      if (!isStoreUnavailable(error)) throw error;
+      return otherNodes(deps);
+    });
     const text = JSON.stringify({ ...name, cancel: false });
     const asked = others.filter((nodeId) => !silent.has(nodeId));
     return Promise.all(

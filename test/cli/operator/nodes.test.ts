@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/clients/runtime/index.ts';
 import { startRealRelay, type RealRelay } from '../../clients/kit/real-relay.ts';
+import { eventually } from '../../kit/patience.ts';
 import { nodesOf } from '../../kit/store.ts';
 import { interruption, operatorOf, type Ended, type RunOperator } from './kit/operator.ts';
 
@@ -53,6 +54,9 @@ beforeAll(async () => {
   }
   hangingCall = atFar(['call', 'alice/far', 'hang', '--id', 'h1', '--respond', '5m']);
   await hanging.promise;
+  // With owners, a relay learns with its next lease that another one reports.
+  for (const ask of [run, atFar])
+    await eventually(async () => expect((await json('nodes ls', ask)).items).toHaveLength(NODES.length));
 });
 afterAll(async () => {
   for (const client of clients) await client.close({ withinMs: 0 });
