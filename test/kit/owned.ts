@@ -63,7 +63,7 @@ export function ownedDeployment(clock: FakeClock): OwnedDeployment {
   const place = ownedPlace(clock);
   const open = new Set<OwnedBackend>();
   let hasStarted = false;
-  let reported: number = 0;
+  let reported = 0;
   let reading = { reported, done: Promise.resolve() };
   /** Resolves when each process knows all reports until now. */
   const reportsKnown = (): Promise<void> => {
