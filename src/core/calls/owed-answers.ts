@@ -152,8 +152,8 @@ export class OwedAnswers {
   }
 
   /**
-   * Records in the command's record whether the answer arrived. Waits until the earlier notes of this request are
-   * recorded.
+   * Records in the command's record whether the answer arrived, once the earlier notes of this request are recorded. A
+   * loss is recorded at once, because other nodes decide by the record, and whichever note comes first, the loss stays.
    */
   #note(request: Request, settlement: OfAnswer): void {
     const { key } = request;
@@ -162,8 +162,11 @@ export class OwedAnswers {
     const { state } = request;
     this.#noting.add(request);
     const before = request.note;
-    const note = before
-      .then(() => recorder.settle(key, settlement))
+    const settled =
+      settlement.kind === 'lost'
+        ? Promise.all([recorder.settle(key, settlement), before]).then(([result]) => result)
+        : before.then(() => recorder.settle(key, settlement));
+    const note = settled
       .then(
         ({ kind }) => {
           if (kind !== 'unknown' && request.state === state) request.recorded = true;
