@@ -2,7 +2,16 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { filesOf, NOT_SHARED, OWN_PROCESS, PATTERNS, type Topology } from './topologies.ts';
+import {
+  filesOf,
+  INTEGRATION,
+  NOT_SHARED,
+  OWN_PROCESS,
+  PATTERNS,
+  PLACES,
+  type Store,
+  type Topology,
+} from './topologies.ts';
 
 const cwd = join(import.meta.dirname, '..');
 const all = (topology: Topology): readonly string[] => Object.values(filesOf(topology)).flat();
@@ -24,8 +33,27 @@ const PROMISED = [
   ...['callers', 'commands', 'resume'].map((name) => `test/gateway/${name}.test.ts`),
 ];
 
-describe.each(['owned-two', 'shared-two'] as const)('%s', (topology) => {
-  it('runs the tests of codes, evidence, interfaces, semantics and callers', () => {
-    expect(all(topology)).toEqual(expect.arrayContaining(globSync(PROMISED, { cwd })));
+const TOPOLOGIES = Object.keys(PLACES) as Topology[];
+const inTwo = (store: Store): Topology | undefined =>
+  TOPOLOGIES.find((topology) => PLACES[topology].store === store && PLACES[topology].relays === 2);
+
+describe.each(['owned', 'redis'] as const)('two relays over the store "%s"', (store) => {
+  it('run the tests of codes, evidence, interfaces, semantics and callers', () => {
+    expect(all(inTwo(store) ?? 'direct')).toEqual(expect.arrayContaining(globSync(PROMISED, { cwd })));
   });
+});
+
+test('two relays that own partitions run every test of the interfaces that may differ from direct mode', () => {
+  const excluded = new Set(globSync(NOT_SHARED.map(({ files }) => files).flat(), { cwd }));
+  const files = globSync([...INTEGRATION], { cwd }).filter((file) => !excluded.has(file));
+  expect(all('owned-two').toSorted()).toEqual(files.toSorted());
+  expect(files.length).toBeGreaterThan(excluded.size);
+});
+
+test('each other topology over Redis runs some of these tests, and no others', () => {
+  const most = new Set(all('owned-two'));
+  for (const topology of TOPOLOGIES.filter((one) => one !== 'direct')) {
+    expect(all(topology).length).toBeGreaterThan(0);
+    expect(all(topology).filter((file) => !most.has(file))).toEqual([]);
+  }
 });

@@ -1,5 +1,5 @@
 /**
- * Lists the topologies in which tests run (direct, and shared with one or two relays), which tests run in each, and
+ * Lists the topologies in which tests run (direct, and over Redis with one or two relays), which tests run in each, and
  * which tests share a process.
  */
 import { globSync } from 'node:fs';
@@ -7,18 +7,28 @@ import { join } from 'node:path';
 
 /**
  * `direct`: one relay over memory. `owned-two`: two relays that own partitions, whose logs are in one Redis. One of the
- * two receives the calls and owns all partitions, and the clients are connected to the other. `shared-two`: the same with
- * the store in which Redis decides (`STORE=redis`). `shared-one`: one relay with that store.
+ * two receives the calls and owns all partitions, and the clients are connected to the other. `owned-one`: one relay that
+ * owns partitions, with its log in Redis. `shared-two`: two relays with the store in which Redis decides (`STORE=redis`).
  */
-export type Topology = 'direct' | 'owned-two' | 'shared-two' | 'shared-one';
-const ALL: readonly Topology[] = ['direct', 'owned-two', 'shared-two', 'shared-one'];
+export type Topology = 'direct' | 'owned-two' | 'owned-one' | 'shared-two';
+
+/** What decides about the data: the memory of the relay, relays that own partitions, or Redis. */
+export type Store = 'memory' | 'owned' | 'redis';
+/** Where the data of a topology is, and how many relays it has. Tests ask for these, not for names of topologies. */
+export const PLACES: Readonly<Record<Topology, { readonly store: Store; readonly relays: 1 | 2 }>> = {
+  direct: { store: 'memory', relays: 1 },
+  'owned-two': { store: 'owned', relays: 2 },
+  'owned-one': { store: 'owned', relays: 1 },
+  'shared-two': { store: 'redis', relays: 2 },
+};
+const ALL: readonly Topology[] = ['direct', 'owned-two', 'owned-one', 'shared-two'];
 
 /** The topologies of a run: all, or those in CALLBOARD_TEST_TOPOLOGY, separated by commas. */
 const chosen = process.env['CALLBOARD_TEST_TOPOLOGY']?.split(',') ?? ALL;
 export const TOPOLOGIES = ALL.filter((topology) => chosen.includes(topology));
 
-/** The tests of the interfaces, which open relays in the topology of the run: all run with two relays over one Redis. */
-const INTEGRATION: readonly string[] = [
+/** The tests of the interfaces, which open relays in the topology of the run: all run with two relays that own partitions. */
+export const INTEGRATION: readonly string[] = [
   ...['test/relay', 'test/gateway', 'test/graphql', 'test/rest', 'test/http', 'test/browser', 'test/mcp'].map(
     (folder) => `${folder}/*.test.ts`,
   ),
@@ -54,18 +64,20 @@ export const OWN_PROCESS: readonly { readonly files: readonly string[]; readonly
 ];
 
 /**
- * The tests that also run with owners: those of codes, evidence, interfaces, semantics and callers, which each store must
- * pass with caller and client at different relays. The answers of the store itself are compared by its contract tests.
+ * The tests that also run with the store in which Redis decides: those of codes, evidence, interfaces, semantics and
+ * callers, which each store must pass with caller and client at different relays. The answers of the store itself are
+ * compared by its contract tests.
  */
-const OWNERS: readonly string[] = [
+const OLDER_STORE: readonly string[] = [
   ...['codes', 'evidence', 'interface*', 'semantics*', 'sites-events'].map((name) => `test/relay/${name}.test.ts`),
   ...['callers', 'commands', 'contexts', 'resume'].map((name) => `test/gateway/${name}.test.ts`),
   ...['test/http/health.test.ts', 'test/clients/with-relay.test.ts', 'test/clients/leaving-with-relay.test.ts'],
 ];
 
 /**
- * The tests that also run with one relay over Redis. Their results may depend on whether caller and client are on the
- * same node, because that node then sends messages to itself. All other tests over Redis run with two relays only.
+ * The tests that also run with one relay that owns partitions. Their results may depend on whether caller and client are
+ * at the same relay, which then decides about the calls and sends messages to itself, and still keeps its log in Redis.
+ * All other tests over Redis run with two relays only.
  */
 const ONE_RELAY: readonly string[] = [
   ...['evidence', 'interface', 'interface-{connections,history,limits,rpc}', 'semantics*', 'sites-events'].map(
@@ -226,9 +238,9 @@ export const NOT_SHARED: readonly { readonly files: readonly string[]; readonly 
 
 export const PATTERNS: Readonly<Record<Topology, readonly string[]>> = {
   direct: ['test/**/*.test.ts'],
-  'owned-two': OWNERS,
-  'shared-two': INTEGRATION,
-  'shared-one': ONE_RELAY,
+  'owned-two': INTEGRATION,
+  'owned-one': ONE_RELAY,
+  'shared-two': OLDER_STORE,
 };
 
 /** The test files of a topology: those that have a process of their own, and those that share processes. */

@@ -10,6 +10,7 @@ import type { RequestNotes } from '../web/request-notes.ts';
 import { atTime } from '../web/sse.ts';
 import { readMessage, type AgentMessage } from './message.ts';
 import { AnswerDeliveries } from './call-answer.ts';
+import type { ListWatch } from './list-changes.ts';
 import type * as Agents from './server.ts';
 import { readingText, type Turn } from './turn.ts';
 import type { HttpRequest, HttpResponse } from '../web/request.ts';
@@ -107,10 +108,13 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
       const cancelled = agents.cancelledIn(parsed);
       if (cancelled !== undefined)
         await core.rpc.repeats.cancel(requester, { session: name?.id ?? null, requestId: cancelled });
-      const handler = isOf(parsed, 'subscriptions/listen')
-        ? handlerOf(changesOf(exchange, (changed) => servers.watch(session, changed), core.clock))
-        : sdk;
+      const changes = isOf(parsed, 'subscriptions/listen')
+        ? changesOf(exchange, (changed) => servers.watch(session, changed), core.clock)
+        : null;
+      const handler = changes ? handlerOf(changes) : sdk;
       const answer = await handler.fetch(web, parsed === undefined ? {} : { parsedBody: parsed });
+      // What changes once the agent knows that it listens is a change of the list as it was read before.
+      await changes?.known();
       await send(answer, exchange, {
         session: agents.newSessionId(parsed, core.crypto),
         listed: isOf(parsed, 'tools/list') ? listed : null,
@@ -180,20 +184,27 @@ function isOf(message: unknown, method: string): boolean {
   return isRecord(message) && message['method'] === method;
 }
 
+/** The events of one response. `known`: resolves when all its lists were read, with which later ones are compared. */
+type Changes = Sdk.ServerEventBus & { readonly known: () => Promise<unknown> };
+
 /**
  * Returns an event bus for one response, so that its requester never receives events of another user. The response ends
- * when the requester's token expires. `watch` calls its argument after each change of the requester's tools, until
- * cancelled.
+ * when the requester's token expires. `watch` calls its argument after each change of the requester's tools, until it is
+ * ended.
  */
 function changesOf(
   { response, requester }: McpExchange,
-  watch: (changed: () => void) => Cancel,
+  watch: (changed: () => void) => ListWatch,
   clock: Core['clock'],
-): Sdk.ServerEventBus {
+): Changes {
+  const reads: Promise<void>[] = [];
   return {
+    known: () => Promise.all(reads),
     publish() {},
     subscribe(listener) {
-      const cancels = [watch(() => listener({ kind: 'tools_list_changed' }))];
+      const { known, end } = watch(() => listener({ kind: 'tools_list_changed' }));
+      reads.push(known);
+      const cancels: Cancel[] = [end];
       const expiresAt = requester?.expiresAt ?? null;
       if (expiresAt !== null) cancels.push(atTime(clock, expiresAt, () => response.end()));
       const stop = (): void => {

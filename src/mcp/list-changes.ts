@@ -14,11 +14,14 @@ type WatchOptions = {
   readonly changed: () => void;
 };
 
+/** `known`: resolves when the list was read for the first time, or could not be; later changes are told. */
+export type ListWatch = { readonly known: Promise<void>; readonly end: Cancel };
+
 /**
- * Calls `changed` after the list has changed, at most once per AGENT_LIST_CHANGED_MS, until cancelled. It reads the
+ * Calls `changed` after the list has changed, at most once per AGENT_LIST_CHANGED_MS, until it is ended. It reads the
  * list after a client connected, disconnected or advertised, and again when a disconnected client is forgotten.
  */
-export function watchList({ core, log, requester, read, changed }: WatchOptions): Cancel {
+export function watchList({ core, log, requester, read, changed }: WatchOptions): ListWatch {
   const { clock } = core;
   const events = core.connections.events(withAllActions(requester), null);
   const pending = new Map<number, Cancel>();
@@ -54,9 +57,10 @@ export function watchList({ core, log, requester, read, changed }: WatchOptions)
   };
   run(false);
   follow().catch((error: unknown) => log.debug({ err: error }, 'changes of clients are not followed'));
-  return () => {
+  const end = (): void => {
     for (const cancel of pending.values()) cancel();
     pending.clear();
     void events.return();
   };
+  return { known: reading, end };
 }

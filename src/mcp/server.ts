@@ -9,7 +9,7 @@ import type { Core } from '../core/core.ts';
 import { isId } from '../core/ids.ts';
 import { isRecord, parsedJson, trustJson, type JsonText } from '../core/json.ts';
 import { AGENT_LIST_TTL_MS } from '../core/limits.ts';
-import type { Cancel, Crypto, Log } from '../core/ports.ts';
+import type { Crypto, Log } from '../core/ports.ts';
 import { traceContextOf } from '../core/trace-context.ts';
 import type { RequestNotes } from '../web/request-notes.ts';
 import { actionCall } from './builtin-actions.ts';
@@ -19,7 +19,7 @@ import type { AgentHost, AgentRequest, LiveClients, ReadClients } from './agent-
 import { createCalls } from './calls.ts';
 import type { Catalog, CatalogView } from './catalog.ts';
 import { Catalogs } from './catalogs.ts';
-import { watchList } from './list-changes.ts';
+import { watchList, type ListWatch } from './list-changes.ts';
 import { failedResult, refusal, refusedArguments, type ToolResult } from './results.ts';
 import { RunningCall } from './call-answer.ts';
 import { IN_PARAMS, splitArguments, unknownArguments } from './tool-arguments.ts';
@@ -174,8 +174,8 @@ export function createAgentServers({ core, log, version }: ServersOptions) {
       });
       return server;
     },
-    /** Calls `changed` after this requester's list of tools has changed, until cancelled. */
-    watch(session: AgentSession, changed: () => void): Cancel {
+    /** Calls `changed` after this requester's list of tools has changed, until it is ended. */
+    watch(session: AgentSession, changed: () => void): ListWatch {
       const { requester, turn = AT_ONCE } = session;
       const choices = choicesOf(session);
       let last: { readonly shown: CatalogView; readonly json: string } | null = null;

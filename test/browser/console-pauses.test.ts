@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { launchChromium } from './kit/chromium.ts';
-import { HAS_PAUSES } from '../kit/topology.ts';
+import { HAS_PAUSES } from '../kit/store.ts';
 import { axeViolations, expectClean, openConsole, type ConsolePage } from './kit/console-page.ts';
 import { startConsoleRelay, startRunning, type ConsoleRelay } from './kit/console-relay.ts';
 import { tabAndEnter, tabAndType, tabTo } from './kit/keyboard.ts';

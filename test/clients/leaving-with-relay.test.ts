@@ -7,7 +7,7 @@ import type { Invocation } from '../../src/core/core.ts';
 import { toJson } from '../../src/core/json.ts';
 import { turns } from '../kit/clock.ts';
 import { admin, user } from '../kit/core.ts';
-import { numRuns } from '../kit/topology.ts';
+import { numRuns } from '../kit/store.ts';
 import { gate } from './kit/runtime-bench.ts';
 import { startRealRelay, type RealRelay } from './kit/real-relay.ts';
 

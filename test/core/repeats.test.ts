@@ -5,6 +5,7 @@ import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import type { OwedAnswer } from '../../src/core/calls/owed-answers.ts';
 import type { Entered, RepeatDecision, RepeatableCall } from '../../src/core/calls/repeats.ts';
+import { OWED_BY_NOBODY } from '../../src/core/commands/command.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import { trustJson } from '../../src/core/json.ts';
 import { createShares } from '../../src/core/shares/shares.ts';
@@ -496,6 +497,38 @@ describe('the latest of many equal calls', () => {
 });
 
 describe('another process', () => {
+  it('reads that an answer was lost before the store has confirmed that it was written', async () => {
+    const confirmed = Promise.withResolvers<void>();
+    await using relay = await testCore({
+      wrap: (backend) => ({
+        ...backend,
+        commands: {
+          ...backend.commands,
+          // As with owners, what is decided can be read before it is recorded.
+          async settle(command, settlement) {
+            const result = await backend.commands.settle(command, settlement);
+            if (settlement.kind === 'answered') await confirmed.promise;
+            return result;
+          },
+        },
+      }),
+    });
+    const client = await connect(relay.core, alice);
+    const first = await call(relay);
+    await complete(client, first);
+    const record = async () => (await relay.backend.commands.get([key(first.id)]))[0];
+    first.answer.written(true);
+    await settle();
+    expect(await record()).toMatchObject({ answeredAt: expect.any(Number) });
+    first.answer.lost();
+    await settle();
+    expect(await record()).toMatchObject({ owedBy: OWED_BY_NOBODY });
+    expect(await record()).not.toHaveProperty('answeredAt');
+    confirmed.resolve();
+    await settle();
+    expect(await decide(relay)).toMatchObject({ kind: 'attach', commandId: first.id });
+  });
+
   it('takes an answer that an earlier process owed for lost, and finds the calls without what that remembered', async () => {
     await using relay = await testCore();
     const client = await connect(relay.core, alice);

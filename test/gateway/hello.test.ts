@@ -1,7 +1,8 @@
 /** Tests the opening of a link: hello, welcome and refusals. */
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { LinkSession } from '../../src/core/commands/link-session.ts';
 import { admin, user } from '../kit/core.ts';
+import { HAS_HELLO_TIMES, HAS_REVOCATIONS } from '../kit/store.ts';
 import { ALICE, authenticator, caller, client, invoke, startGateway, Peer } from './kit/test-gateway.ts';
 
 describe('opening a link', () => {
@@ -242,10 +243,7 @@ describe('opening a link', () => {
   });
 });
 
-/** The store that decides in Redis keeps no times of hellos, and no revocations. */
-const HAS_ALL = !inject('topology').startsWith('shared');
-
-describe.runIf(HAS_ALL)('a hello whose token takes long', () => {
+describe.runIf(HAS_HELLO_TIMES)('a hello whose token takes long', () => {
   test('does not replace the next instance of its client, which connected before it', async () => {
     const asked = Promise.withResolvers<void>();
     const checked = Promise.withResolvers<void>();
@@ -275,7 +273,7 @@ describe.runIf(HAS_ALL)('a hello whose token takes long', () => {
   });
 });
 
-describe.runIf(HAS_ALL)('a client that is revoked while its link opens', () => {
+describe.runIf(HAS_REVOCATIONS)('a client that is revoked while its link opens', () => {
   test('is not welcomed, and gets no command', async () => {
     const asked = Promise.withResolvers<void>();
     const opens = Promise.withResolvers<void>();
@@ -311,6 +309,6 @@ describe.runIf(HAS_ALL)('a client that is revoked while its link opens', () => {
     expect(peer.all.map(({ type }) => type)).toEqual(['bye']);
     const key = { userId: 'alice', clientId: 'tab' };
     expect(await at.core.delivery.command(admin, { ...key, commandId: 'c1' })).toMatchObject({ dispatchedAt: null });
-    expect(await at.core.connections.get(admin, key)).toMatchObject({ disconnectedAt: expect.any(Number) });
+    await expect.poll(() => at.core.connections.get(admin, key)).toMatchObject({ disconnectedAt: expect.any(Number) });
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Requester } from '../../src/core/auth/principal.ts';
 import type { PauseRequest } from '../../src/core/pauses/pauses.ts';
 import { admin, user } from '../kit/core.ts';
-import { HAS_PAUSES } from '../kit/topology.ts';
+import { HAS_PAUSES } from '../kit/store.ts';
 import { caller, client, startGateway, type TestGateway } from './kit/test-gateway.ts';
 
 const pause = async (

@@ -1,12 +1,10 @@
 /** Tests clients that count their attempts to connect, and say in each hello what they have received. */
-import { inject } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
+import { KEEPS_PARAMS } from '../kit/store.ts';
 import { client, invoke, startGateway, ALICE, Peer, type TestGateway } from './kit/test-gateway.ts';
 
 const IDS = { client_id: 'tab', instance_id: 'i1', client_type: 'browser' } as const;
-/** Params are kept for writing a command again in the memory of one relay only. */
-const KEEPS = inject('topology') === 'direct';
 const NOT_RECEIVED = { outcome: 'failed', execution: 'refused_by_client', error: { code: 'not_received' } };
 
 function resuming(link_attempt: number, ...received: readonly string[]) {
@@ -76,16 +74,16 @@ describe('a resuming hello', () => {
     first.ws.terminate();
     await expect.poll(() => at.gateway.size).toBe(0);
     const second = await client(at, resuming(2, 'c2'));
-    if (KEEPS) for (const _ of ['c1', 'c3']) await second.next('command');
+    if (KEEPS_PARAMS) for (const _ of ['c1', 'c3']) await second.next('command');
     await second.sync();
     const written = second.seen('command').map(({ command_id, payload }) => [command_id, payload]);
     const lost = ['c1', 'c3'].map((id) => [id, `{"id":"${id}"}`]);
-    expect(written).toEqual(KEEPS ? lost : []);
-    for (const id of KEEPS ? ids : ['c2', 'c4']) second.send({ type: 'result', command_id: id }, id);
+    expect(written).toEqual(KEEPS_PARAMS ? lost : []);
+    for (const id of KEEPS_PARAMS ? ids : ['c2', 'c4']) second.send({ type: 'result', command_id: id }, id);
     const ends = await Promise.all(waiting);
     for (const [i, id] of ids.entries())
       expect(ends[i]).toMatchObject(
-        KEEPS || id === 'c2' || id === 'c4'
+        KEEPS_PARAMS || id === 'c2' || id === 'c4'
           ? { command: { outcome: 'completed', attempts: lost.some(([one]) => one === id) ? 2 : 1 } }
           : { command: NOT_RECEIVED },
       );
@@ -102,10 +100,10 @@ describe('a resuming hello', () => {
     waiting.push(invoke(at, 'c2', { connectWithinMs: 10_000 }));
     const second = await client(at, resuming(2));
     await second.next('command');
-    if (KEEPS) await second.next('command');
+    if (KEEPS_PARAMS) await second.next('command');
     expect(second.all.map((frame) => ('command_id' in frame ? frame.command_id : frame.type))).toEqual([
       'welcome',
-      ...(KEEPS ? ['c1'] : []),
+      ...(KEEPS_PARAMS ? ['c1'] : []),
       'c2',
     ]);
     for (const id of ['c1', 'c2']) second.send({ type: 'result', command_id: id });
@@ -124,9 +122,9 @@ describe('a resuming hello', () => {
     second.peer.ws.terminate();
     await expect.poll(() => at.gateway.size).toBe(0);
     const third = await client(at, resuming(3));
-    if (KEEPS) await third.next('command');
+    if (KEEPS_PARAMS) await third.next('command');
     third.send({ type: 'result', command_id: 'c1' });
-    expect(await waiting).toMatchObject({ command: KEEPS ? { outcome: 'completed' } : NOT_RECEIVED });
+    expect(await waiting).toMatchObject({ command: KEEPS_PARAMS ? { outcome: 'completed' } : NOT_RECEIVED });
   });
 
   test('is refused unless both members come, and each is what it should be', async () => {
@@ -158,14 +156,14 @@ describe('a resuming hello', () => {
     await first.next('command');
     first.ws.pause();
     const second = await client(at, resuming(2));
-    if (KEEPS) await second.next('command');
+    if (KEEPS_PARAMS) await second.next('command');
     // The client lied, or is broken: it has received the command, and ends it over both of its links.
     first.send({ type: 'result', command_id: 'c1' }, 'old');
     await expect.poll(() => at.counts.get('late_results') ?? at.counts.get('commands_ended:completed') ?? 0).toBe(1);
     second.send({ type: 'result', command_id: 'c1' }, 'new');
     expect(await second.next('result_ack')).toMatchObject({ recorded: 'duplicate' });
     expect(await waiting).toMatchObject({
-      command: KEEPS ? { outcome: 'completed' } : { ...NOT_RECEIVED },
+      command: KEEPS_PARAMS ? { outcome: 'completed' } : { ...NOT_RECEIVED },
     });
   });
 });

@@ -70,6 +70,7 @@ const known: Record<string, unknown> = {
   task_id: 't1',
   owner: 'alice',
   site_id: 'board',
+  // Replaced by the id of the session that is opened, which says where the store keeps it.
   session_id: 's1',
 };
 /** The values of variables by type, for variable names that documents declare with different types. */
@@ -101,7 +102,9 @@ async function populate({ core, backend }: OpenedCore): Promise<void> {
   await core.sites.register(alice, { siteId: 'board', clientId: 'tab', actions: ['open'] });
   const all = { parentId: null, events: null, actions: ['open'], share: false, ttlMs: null };
   const grant = { grantId: 'g1', tokenHash: 'h1', ...all };
-  await backend.sessions.open({ userId: 'alice', siteId: 'board', sessionId: 's1', ttlMs: 60_000, grant });
+  known['session_id'] = `${backend.sessions.prefixOf('alice')}s1`;
+  const session = { userId: 'alice', siteId: 'board', sessionId: known['session_id'] as string };
+  await backend.sessions.open({ ...session, ttlMs: 60_000, grant });
   const tab = await connect(core, alice);
   const workers = snapshot(worker('free', { windowId: 'w1' }), worker('busy', { windowId: 'w1', taskId: 't1' }));
   await tab.session.report(report(workers, snapshot(browserWindow('w1', { ownership: 'worker' }))));
@@ -204,7 +207,7 @@ it('the corpus has answers that are worth comparing', async () => {
     '"open"',
     '"RESULT"',
     '"board"',
-    '"s1"',
+    `"${known['session_id'] as string}"`,
     '"g1"',
   ])
     expect(text).toContain(word);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { METRICS } from '../../src/core/metrics/metric-texts.ts';
 import { formatFor } from '../../src/http/metrics-route.ts';
 import { parseExposition, type ParsedFamily } from '../metrics/kit/exposition.ts';
-import { RELAYS } from '../kit/topology.ts';
+import { RELAYS } from '../kit/store.ts';
 import { until } from '../relay/kit/test-relay.ts';
 import { ADMIN, postJson, SECRET, startHttpRelay, tokenOf, type HttpRelay } from './kit/http-relay.ts';
 
@@ -118,7 +118,8 @@ describe('what is exposed', () => {
       (await families(at)).get(name)?.samples.find(({ labels }) => labels['state'] === state)?.value;
     await using other = await startHttpRelay();
     expect(await value(other, 'callboard_ready')).toBe(1);
-    expect(await value(other, 'callboard_nodes', 'live')).toBe(RELAYS);
+    // With owners, a relay learns with its next lease that another one reports.
+    await expect.poll(() => value(other, 'callboard_nodes', 'live')).toBe(RELAYS);
     expect(await value(other, 'callboard_nodes', 'stale')).toBe(0);
     await other.callboard.core.drain(0);
     expect((await other.ask('/readyz')).status).toBe(503);

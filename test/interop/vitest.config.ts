@@ -1,8 +1,8 @@
-/** Runs test/interop/libraries in direct mode and over Redis, and compiles the `graphql` tags of the Relay app. */
+/** Runs test/interop/libraries in direct mode and with two relays over each store in Redis, and compiles the `graphql` tags of the Relay app. */
 import { join } from 'node:path';
 import { transformAsync } from '@babel/core';
 import { defineConfig } from 'vitest/config';
-import { TOPOLOGIES } from '../topologies.ts';
+import { PLACES, TOPOLOGIES } from '../topologies.ts';
 import { RECIPES } from './kit/recipes.ts';
 import { TEST_MS, WAIT_MS } from '../kit/patience.ts';
 
@@ -34,7 +34,7 @@ export default defineConfig({
     globalSetup: ['test/kit/redis-global.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    projects: TOPOLOGIES.filter((topology) => topology !== 'shared-one').map((topology) => ({
+    projects: TOPOLOGIES.filter((topology) => topology === 'direct' || PLACES[topology].relays > 1).map((topology) => ({
       root: ROOT,
       plugins: [relayTags],
       ...resolving,

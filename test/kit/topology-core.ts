@@ -1,11 +1,11 @@
 /** Opens core in the topology of the test run: over memory, over Redis, or with owners. */
-import { inject } from 'vitest';
 import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import type { Backend } from '../../src/core/backend.ts';
 import type { Core } from '../../src/core/core.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
-import { alsoSettles, FakeClock, turns } from './clock.ts';
+import { FakeClock } from './clock.ts';
 import { spillOf, startCore, testCore, type TestCore, type TestOptions } from './core.ts';
+import { IS_DIRECT, RELAYS, STORE } from './store.ts';
 
 export type OpenedCore = AsyncDisposable &
   Omit<TestCore, 'backend'> & {
@@ -14,36 +14,35 @@ export type OpenedCore = AsyncDisposable &
   };
 
 /**
- * Starts the core of the run's topology with a FakeClock: one core over memory, one over Redis, or two over Redis. With
- * two cores, calls go to one of them, and `links` belong to the other. Disposal closes all cores.
+ * Starts the core of the run's topology with a FakeClock: one core over memory, or one or two over Redis. With two cores,
+ * calls go to `<nodeId>-calls`, which starts first and so owns all partitions, and `links` belong to the other, `nodeId`.
+ * Disposal closes all cores.
  */
 export async function openCore(options: Omit<TestOptions, 'wrap'> = {}): Promise<OpenedCore> {
-  const topology = inject('topology');
-  if (topology === 'direct') return testCore(options);
+  if (IS_DIRECT) return testCore(options);
   const clock = new FakeClock();
   const counts = new Map<string, number>();
   const spill = spillOf(options, clock);
   const { nodeId = 'n1' } = options;
   const backends: Backend[] = [];
-  const open = topology === 'owned-two' ? await owners(options, clock, backends) : await deployed(options, clock);
+  const open = await (STORE === 'owned' ? owners(options, clock) : deployed(options, clock));
   const start = async (name: string): Promise<Core> => {
     const backend = await open(name);
-    backends.unshift(backend);
+    backends.push(backend);
     return startCore({ ...options, nodeId: name }, { backend, clock, counts, spill });
   };
-  // The first process owns all partitions, so it is the one that is called.
-  const ofCalls = topology === 'owned-two' ? await start(`${nodeId}-calls`) : null;
+  const called = RELAYS === 1 ? null : await start(`${nodeId}-calls`);
   const linked = await start(nodeId);
-  const called = ofCalls ?? (topology === 'shared-one' ? linked : await start(`${nodeId}-calls`));
-  const backend = (ofCalls ? backends.at(-1) : backends[0]) ?? fail();
-  const settled = ofCalls ? alsoSettles(() => quiet(backends)) : () => {};
+  // Each of the cores then knows that the other has started.
+  if (called) await clock.advance(0);
   const close = async (): Promise<void> => {
-    settled();
-    await called.close();
+    await called?.close();
     await linked.close();
-    for (const one of backends.splice(0)) await one.close();
+    for (const one of backends.toReversed()) await one.close();
   };
-  return { core: joined(called, linked), backend, clock, counts, [Symbol.asyncDispose]: close };
+  const [backend = fail()] = backends;
+  const core = called ? joined(called, linked) : linked;
+  return { core, backend, clock, counts, [Symbol.asyncDispose]: close };
 }
 
 /** Returns a function that opens the backend of one more process of a deployment, in which Redis decides. */
@@ -57,32 +56,12 @@ async function deployed(options: TestOptions, clock: FakeClock): Promise<() => P
 }
 
 /** Returns a function that opens the backend of one more process, of which the first owns all partitions. */
-async function owners(
-  options: TestOptions,
-  clock: FakeClock,
-  backends: readonly Backend[],
-): Promise<(nodeId: string) => Promise<Backend>> {
-  const { ownedPlace } = await import('./owned.ts');
-  const place = ownedPlace(clock);
-  clock.alsoAwaits(() => quiet(backends));
+async function owners(options: TestOptions, clock: FakeClock): Promise<(nodeId: string) => Promise<Backend>> {
+  const { ownedDeployment } = await import('./owned.ts');
+  const place = ownedDeployment(clock);
   const { policy = defaultPolicy, history = {} } = options;
   const scopeOf = (userId: string): string => policy.scopeOf(userId).id;
-  return async (nodeId) => (await place.open({ nodeId, scopeOf, memory: { history } })).backend;
-}
-
-/** A row that is mailed to another process may lead to mail from there, and that to an answer. */
-const HOPS = 3;
-const NO_WAIT = { userId: 'none', clientId: 'none', commandId: 'none' } as const;
-
-/**
- * Resolves when each process has received the mail that the others sent before: the answer to a change, here of a wait
- * that does not exist, comes after it.
- */
-async function quiet(backends: readonly Backend[]): Promise<void> {
-  for (let hop = 0; hop < HOPS; hop++) {
-    await turns();
-    await Promise.all(backends.map(({ waiters }) => waiters.remove(NO_WAIT, 'none')));
-  }
+  return (nodeId) => place.open({ nodeId, scopeOf, memory: { history } });
 }
 
 function joined(called: Core, linked: Core): Core {

@@ -15,28 +15,8 @@ import { defaultPolicy } from '../../src/core/auth/policy.ts';
 import { RETENTION_MS, STREAM_MESSAGES } from '../../src/core/limits.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { FakeClock } from './clock.ts';
-import type { Topology } from '../topologies.ts';
-
-declare module 'vitest' {
-  interface ProvidedContext {
-    topology: Topology;
-  }
-}
-
-/** Whether the store of the run has pauses, revocations and devices: one over Redis without owners has none. */
-export const HAS_PAUSES = !inject('topology').startsWith('shared');
-export const HAS_REVOCATIONS = HAS_PAUSES;
-export const HAS_DEVICES = HAS_PAUSES;
-/** The number of relays that `openRelays` opens. */
-export const RELAYS = inject('topology').endsWith('-two') ? 2 : 1;
-
-/**
- * Returns the number of random runs of a property test: `ofMemory` in memory, and a tenth of it over Redis, which
- * answers far more slowly.
- */
-export function numRuns(ofMemory: number): number {
-  return inject('topology') === 'direct' ? ofMemory : Math.ceil(ofMemory / 10);
-}
+import { eventually } from './patience.ts';
+import { IS_DIRECT, RELAYS, STORE } from './store.ts';
 
 export type OpenedRelays = {
   /**
@@ -52,15 +32,17 @@ export type OpenedRelays = {
 
 /** Opens and starts the relays of the run's topology. With `options.backend`, opens one relay over that backend. */
 export async function openRelays(options: CallboardOptions): Promise<OpenedRelays> {
-  const topology = options.backend ? 'direct' : inject('topology');
-  if (topology === 'direct') return alone({ callboard: createCallboard(options), backend: options.backend ?? null });
+  const { backend = null, clock } = options;
+  if (IS_DIRECT || backend) return alone({ callboard: createCallboard(options), backend });
   const open = await opener(options);
-  if (topology === 'shared-one') return alone(await open(options.config));
+  if (RELAYS === 1) return alone(await open(options.config));
   const { nodeId } = options.config;
   const called = await open({ ...options.config, ...(nodeId !== undefined && { nodeId: `${nodeId}-calls` }) });
   const linked = await open(options.config);
   const linkUrl = await linked.callboard.listen();
   const url = await called.callboard.listen();
+  // Each of the two relays then knows that the other has started.
+  if (clock instanceof FakeClock) await clock.advance(0);
   return { callboard: joined(called.callboard, linked.callboard), url, linkUrl, backend: called.backend };
 }
 
@@ -78,10 +60,9 @@ async function alone({ callboard, backend }: Opened): Promise<OpenedRelays> {
 async function opener(options: CallboardOptions): Promise<(config: Settings) => Promise<Opened>> {
   const { clock, policy } = options;
   if (!(clock instanceof FakeClock)) {
-    const store = inject('topology') === 'owned-two' ? 'owned' : 'redis';
     const redis = {
       url: inject('redisUrl'),
-      store,
+      store: STORE === 'owned' ? STORE : 'redis',
       partitions: 1,
       durability: 'memory',
       namespace: randomUUID(),
@@ -89,17 +70,19 @@ async function opener(options: CallboardOptions): Promise<(config: Settings) => 
     const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };
     return async (config) => {
       const callboard = await openCallboard({ ...options, config: { ...config, redis: { ...redis, ...rest } } });
+      // The first relay claims its partitions after it has opened. A second one that opens meanwhile would own some.
+      if (STORE === 'owned') await eventually(() => callboard.core.ready(), 1);
       return { callboard, backend: null };
     };
   }
-  if (inject('topology') === 'owned-two') {
-    const { ownedPlace } = await import('./owned.ts');
-    const owned = ownedPlace(clock);
+  if (STORE === 'owned') {
+    const { ownedDeployment } = await import('./owned.ts');
+    const owned = ownedDeployment(clock);
     const spill = options.spill ?? (options.config.spillDir ? null : createMemorySpill(clock, createCrypto('test')));
     return async (config) => {
       const judge = policy ?? (config.policy ? compilePolicy(config.policy) : defaultPolicy);
       const nodeId = config.nodeId ?? `node-${randomUUID().slice(0, 8)}`;
-      const { backend } = await owned.open({
+      const backend = await owned.open({
         nodeId,
         scopeOf: (userId) => judge.scopeOf(userId).id,
         memory: {

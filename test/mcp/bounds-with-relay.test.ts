@@ -3,7 +3,7 @@
  * and its changes.
  */
 import { request } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   AGENT_MESSAGE_CHARS,
   AGENT_MESSAGE_PARTS,
@@ -157,6 +157,30 @@ describe('the list of tools', () => {
     alice.close();
     bob.close();
     await expect.poll(() => relay.callboard.core.shares.of('alice').held('documents')).toBe(0);
+  });
+
+  it('is read before an agent knows that it listens, however slow the store is', async () => {
+    await using relay = await startRealRelay({ mcp: 'on' });
+    const agent = await at(relay);
+    const { connections } = relay.callboard.core;
+    const { list } = connections;
+    const asked = Promise.withResolvers<void>();
+    const answers = Promise.withResolvers<void>();
+    const held = vi.spyOn(connections, 'list').mockImplementation(async (...args) => {
+      asked.resolve();
+      await answers.promise;
+      return list(...args);
+    });
+    const opening = listen(agent);
+    await asked.promise;
+    const other = post(agent, { method: 'ping' }).then(() => 'nothing');
+    expect(await Promise.race([opening.then(({ text }) => text()), other])).toBe('nothing');
+    answers.resolve();
+    held.mockRestore();
+    const stream = await opening;
+    await using _desk = await connectClient(relay, (runtime) => runtime.handle('lamp.set', {}, () => null));
+    await expect.poll(stream.text).toContain('notifications/tools/list_changed');
+    stream.close();
   });
 });
 

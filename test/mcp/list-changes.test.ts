@@ -44,8 +44,8 @@ function watching(choice?: AgentSession['choice']) {
   const servers = createAgentServers({ core: relay.core, log: silentLog, version: '1' });
   const heard = { times: 0 };
   const session = { requester: alice, choice, session: null, headers: {} };
-  const cancel = servers.watch(session, () => heard.times++);
-  return { heard, end: () => (cancel(), servers.close()) };
+  const { end } = servers.watch(session, () => heard.times++);
+  return { heard, end: () => (end(), servers.close()) };
 }
 
 describe('a tool', () => {

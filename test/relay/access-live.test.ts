@@ -1,6 +1,6 @@
 /** Tests who may subscribe to what. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HAS_PAUSES } from '../kit/topology.ts';
+import { HAS_PAUSES } from '../kit/store.ts';
 import { openRaw, type RawStream } from '../graphql/kit/stream.ts';
 import { FIELDS } from './kit/access-fields.ts';
 import {

@@ -1,10 +1,11 @@
 /** Tests the audit of payload reads, over every interface. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 import { SECRET, ADMIN } from '../http/kit/http-relay.ts';
 import { ownFolder } from '../kit/folder.ts';
+import { IS_DIRECT } from '../kit/store.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 
 const VALUE = 'the-payload-that-must-not-leak';
@@ -65,29 +66,26 @@ describe('an administrator who reads payloads', () => {
   });
 
   // In direct mode the audit is a file. When it is lost, the rest of the relay still works.
-  it.runIf(inject('topology') === 'direct')(
-    'gets no value, over any interface, while the audit cannot be written',
-    async () => {
-      const file = join(ownFolder(), 'audit.jsonl');
-      await using relay = await relayWithCommand({ audit: { file, key: 'k'.repeat(32) } });
-      // The relay writes no row to a file that another process has written to.
-      writeFileSync(file, 'another process');
-      for (const { text, status } of await everyRead(relay)) {
-        expect(text).not.toContain(VALUE);
-        expect(text.toLowerCase()).toContain('audit_unavailable');
-        expect([200, 503]).toContain(status);
-      }
-      const caller = await relay.caller('admin');
-      caller.send(AWAIT);
-      const refused = await caller.next('refused');
-      expect(refused).toMatchObject({ ref: 'r1', code: 'audit_unavailable' });
-      expect(JSON.stringify(refused)).not.toContain(VALUE);
-      const failures = /^callboard_audit_failures_total (\d+)$/m.exec((await relay.ask('/metrics')).text);
-      expect(Number(failures?.[1])).toBeGreaterThan(0);
-      const own = await relay.graphql(`{ command(${KEY}) { result(reveal: true) } }`, { requester: 'alice' });
-      expect(own.text).toContain(VALUE);
-    },
-  );
+  it.runIf(IS_DIRECT)('gets no value, over any interface, while the audit cannot be written', async () => {
+    const file = join(ownFolder(), 'audit.jsonl');
+    await using relay = await relayWithCommand({ audit: { file, key: 'k'.repeat(32) } });
+    // The relay writes no row to a file that another process has written to.
+    writeFileSync(file, 'another process');
+    for (const { text, status } of await everyRead(relay)) {
+      expect(text).not.toContain(VALUE);
+      expect(text.toLowerCase()).toContain('audit_unavailable');
+      expect([200, 503]).toContain(status);
+    }
+    const caller = await relay.caller('admin');
+    caller.send(AWAIT);
+    const refused = await caller.next('refused');
+    expect(refused).toMatchObject({ ref: 'r1', code: 'audit_unavailable' });
+    expect(JSON.stringify(refused)).not.toContain(VALUE);
+    const failures = /^callboard_audit_failures_total (\d+)$/m.exec((await relay.ask('/metrics')).text);
+    expect(Number(failures?.[1])).toBeGreaterThan(0);
+    const own = await relay.graphql(`{ command(${KEY}) { result(reveal: true) } }`, { requester: 'alice' });
+    expect(own.text).toContain(VALUE);
+  });
 
   it('reads through revealPayload only with REVEAL=mutation, and not at all with REVEAL=off', async () => {
     await using relay = await relayWithCommand({ reveal: 'mutation' });
@@ -143,7 +141,7 @@ async function run(argv: readonly string[], env: Record<string, string>): Promis
 }
 
 // The audit is a file in direct mode only.
-describe.runIf(inject('topology') === 'direct')('callboard audit verify', () => {
+describe.runIf(IS_DIRECT)('callboard audit verify', () => {
   it('verifies a file and the chain of a relay, and names the first row that is wrong', async () => {
     const file = join(ownFolder(), 'audit.jsonl');
     const key = 'k'.repeat(32);

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { FORGET_MS, NODE_LEASE_MS } from '../../src/core/limits.ts';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { startTestRelay, until, type TestRelay } from './kit/test-relay.ts';
-import { numRuns } from '../kit/topology.ts';
+import { numRuns } from '../kit/store.ts';
 import { unawaited } from '../kit/patience.ts';
 
 /** A listing under test: how it is read over REST and GraphQL, and how a row is added. */

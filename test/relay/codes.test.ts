@@ -1,6 +1,6 @@
 /** Tests that each error code is answered with its status. */
 import { browserWindow, report, snapshot } from '../contract/kit/contexts-model.ts';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../../src/backends/memory/backend.ts';
 import { silentLog } from '../../src/core/ports.ts';
 import type { SiteDefinition } from '../../src/core/sites/site-requests.ts';
@@ -9,7 +9,7 @@ import { CODES, type Code } from '../../src/protocol/codes.ts';
 import { postJson, startHttpRelay, tokenOf, type Answer, type HttpRelay } from '../http/kit/http-relay.ts';
 import { advertisement, connect, user, type TestClient } from '../kit/core.ts';
 import { FakeClock, settle } from '../kit/clock.ts';
-import { HAS_PAUSES } from '../kit/topology.ts';
+import { HAS_PAUSES, IS_DIRECT } from '../kit/store.ts';
 
 type Stage = HttpRelay & { readonly clock: FakeClock; readonly alice: string };
 type Row = { readonly provoke: (stage: Stage) => Promise<Answer>; readonly status?: number };
@@ -343,7 +343,7 @@ const DIRECT_ONLY: Partial<Record<Code, string>> = {
 };
 
 function rows() {
-  return Object.entries(ROWS).filter(([code]) => inject('topology') === 'direct' || !(code in DIRECT_ONLY));
+  return Object.entries(ROWS).filter(([code]) => IS_DIRECT || !(code in DIRECT_ONLY));
 }
 
 function extensionsOf(answer: Answer): Record<string, unknown> {

@@ -1,7 +1,7 @@
 /** Tests how devices are enrolled, renew their tokens and end, over REST, GraphQL and links; and attacks on that. */
 import { describe, expect, it } from 'vitest';
 import { newDeviceKey, type DeviceKey } from '../kit/device-key.ts';
-import { HAS_DEVICES } from '../kit/topology.ts';
+import { HAS_DEVICES } from '../kit/store.ts';
 import type { Answer } from '../http/kit/http-relay.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
 

@@ -8,7 +8,7 @@ import { ROUTES } from './kit/access-routes.ts';
 import { codeOf } from './kit/test-relay.ts';
 import { isStable, startAttackedRelay, type AttackedRelay } from './kit/attacked-relay.ts';
 import { documentOf, rootFields } from './kit/selection.ts';
-import { numRuns } from '../kit/topology.ts';
+import { numRuns } from '../kit/store.ts';
 
 let at: AttackedRelay;
 beforeAll(async () => {

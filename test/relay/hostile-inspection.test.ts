@@ -5,7 +5,7 @@ import { postJson } from '../http/kit/http-relay.ts';
 import { codeOf } from './kit/test-relay.ts';
 import { isStable } from './kit/attacked-relay.ts';
 import { MARK, OTHER, OWNER, PLANTED, withoutGiven, world, type World } from './kit/planted.ts';
-import { numRuns } from '../kit/topology.ts';
+import { numRuns } from '../kit/store.ts';
 
 let at: World;
 beforeAll(async () => {

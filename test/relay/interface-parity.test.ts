@@ -1,8 +1,9 @@
 /** Tests that REST and GraphQL answer each documented operation alike. */
 import { OTHER_OPERATIONS } from '../rest/kit/conformance.ts';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FakeClock } from '../kit/clock.ts';
 import { postJson, type Answer } from '../http/kit/http-relay.ts';
+import { IS_DIRECT } from '../kit/store.ts';
 import { type Route, ROUTES } from './kit/access-routes.ts';
 import { readRestDocuments, variablesOf, withRestEnums, type RestDocument } from './kit/rest-documents.ts';
 import { codeOf } from './kit/test-relay.ts';
@@ -63,7 +64,7 @@ const CHANGING_ROUTES: Readonly<Record<string, readonly Route[]>> = {
  * The operations of CHANGING_ROUTES that are tested. None is tested over Redis, where they poll for their result every
  * few milliseconds, because the clock does not advance here.
  */
-const changingRoutes = inject('topology') === 'direct' ? CHANGING_ROUTES : {};
+const changingRoutes = IS_DIRECT ? CHANGING_ROUTES : {};
 
 const questions = new Map(readRestDocuments().map((question) => [question.name, question]));
 const examples = Object.entries(ROUTES)

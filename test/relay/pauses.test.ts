@@ -1,6 +1,6 @@
 /** Tests that a person stops calls, over REST and GraphQL, and that nothing covered reaches a client until the resume. */
 import { describe, expect, it } from 'vitest';
-import { HAS_PAUSES } from '../kit/topology.ts';
+import { HAS_PAUSES } from '../kit/store.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './kit/test-relay.ts';
 
 const TAB = { client_id: 'tab', payload: { actions: [{ name: 'open' }, { name: 'close' }] } };

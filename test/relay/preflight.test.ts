@@ -11,7 +11,7 @@ import { SHARE_NAMES } from '../../src/core/shares/share-bounds.ts';
 import { createShares, type Shares } from '../../src/core/shares/shares.ts';
 import { settle } from '../kit/clock.ts';
 import { openCore } from '../kit/topology-core.ts';
-import { numRuns } from '../kit/topology.ts';
+import { numRuns } from '../kit/store.ts';
 import { seeded, type SeededRandom } from './kit/random-calls.ts';
 
 // Reads everything that the ports of a backend show, so that a test can compare it before and after an act.

@@ -1,9 +1,7 @@
 /** Tests that a revoked token does nothing after the answer, over REST, GraphQL, links and event streams. */
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { HAS_REVOCATIONS } from '../kit/store.ts';
 import { startTestRelay, type TestRelay } from './kit/test-relay.ts';
-
-/** Whether the store of the run keeps revocations. */
-const KEPT = !inject('topology').startsWith('shared');
 
 const TAB = { client_id: 'tab', payload: { actions: [{ name: 'open' }] } };
 const revoke = (relay: TestRelay, body: object, requester = 'admin') =>
@@ -11,14 +9,14 @@ const revoke = (relay: TestRelay, body: object, requester = 'admin') =>
 const tokenIdOf = async (relay: TestRelay, requester: string): Promise<string> =>
   (await relay.data('{ viewer { tokenId } }', { requester }))['viewer'].tokenId;
 
-it.runIf(!KEPT)('is refused clearly by a store that keeps none', async () => {
+it.runIf(!HAS_REVOCATIONS)('is refused clearly by a store that keeps none', async () => {
   await using relay = await startTestRelay();
   const { status, json } = await revoke(relay, { user_id: 'alice' });
   expect([status, json?.['code']]).toEqual([501, 'not_supported']);
   expect((await relay.rest('/revocations')).json?.['items']).toEqual([]);
 });
 
-describe.runIf(KEPT)('a revocation', () => {
+describe.runIf(HAS_REVOCATIONS)('a revocation', () => {
   it('of a user refuses its tokens, closes its links with 4403, and cancels what it has queued', async () => {
     await using relay = await startTestRelay();
     const tab = await relay.client(TAB);

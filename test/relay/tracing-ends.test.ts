@@ -1,11 +1,11 @@
 /** Tests that every span that begins also ends, and only once, however its command ends. */
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { compilePolicy } from '../../src/core/auth/policy-file.ts';
 import { readTraceparent } from '../../src/core/trace-context.ts';
 import type { Span, Tracing } from '../../src/core/ports.ts';
 import { settle } from '../kit/clock.ts';
 import { admin } from '../kit/core.ts';
-import { numRuns } from '../kit/topology.ts';
+import { IS_DIRECT, numRuns } from '../kit/store.ts';
 import { openCore } from '../kit/topology-core.ts';
 import { seeded } from './kit/random-calls.ts';
 
@@ -23,7 +23,7 @@ const IN_MANY_RUNS = [
   ...['server command_conflict', 'server draining', 'client outcome_unknown', 'internal outcome_unknown'],
 ];
 /** The ends that the runs of this topology must show. Over Redis there are a tenth of the runs. */
-const ENDS = inject('topology') === 'direct' ? [...IN_FEW_RUNS, ...IN_MANY_RUNS] : IN_FEW_RUNS;
+const ENDS = IS_DIRECT ? [...IN_FEW_RUNS, ...IN_MANY_RUNS] : IN_FEW_RUNS;
 
 it(`ends in ${RUNS} runs of random calls, refusals, replacements, lost links and drains`, async () => {
   const ends = new Set<string>();

@@ -1,6 +1,6 @@
 /** Tests the trees of spans of calls that were admitted: for each outcome, repeat and reconnect. */
 import { describe, expect, it } from 'vitest';
-import { RELAYS } from '../kit/topology.ts';
+import { RELAYS } from '../kit/store.ts';
 import { until } from './kit/test-relay.ts';
 import { INVOKE, tracedRelay } from './kit/traced-relay.ts';
 

@@ -5,7 +5,7 @@ import { parse } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verbs.ts';
 import { operatorOf } from '../cli/operator/kit/operator.ts';
-import { HAS_PAUSES } from '../kit/topology.ts';
+import { HAS_PAUSES } from '../kit/store.ts';
 import { startRealRelay, type RealRelay } from '../clients/kit/real-relay.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');

@@ -143,6 +143,8 @@ describe('calls', () => {
       requester: 'alice',
     });
     await expect.poll(async () => (await relay.ask('/rpc/pending/count')).body.count).toBe(1);
+    // With two relays, the command may still be on its way to the client's relay, as the cancel may be below.
+    await expect.poll(() => client.sent.length).toBe(1);
     await client.result(client.last, 7);
     expect((await waiting).body).toMatchObject({ outcome: 'completed', result: 7 });
   });
@@ -157,7 +159,6 @@ describe('calls', () => {
       requester: 'alice',
       body: { reason: 'enough' },
     };
-    // With two relays, the command may still be on its way to the client's relay.
     await expect.poll(() => client.sent.length).toBe(1);
     const requested = await relay.ask(cancel);
     expect([requested.status, requested.body.state, requested.body.command.command_id]).toEqual([
@@ -165,7 +166,7 @@ describe('calls', () => {
       'requested',
       'c1',
     ]);
-    expect(client.cancels).toEqual(['c1']);
+    await expect.poll(() => client.cancels).toEqual(['c1']);
     await client.result(client.last);
     expect((await relay.ask({ ...cancel, body: undefined })).body.state).toBe('too_late');
     expect((await relay.ask({ ...cancel, path: '/commands/alice/tab/c9/cancel' })).status).toBe(404);

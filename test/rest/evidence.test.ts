@@ -6,7 +6,7 @@ import { createMemorySpill } from '../../src/backends/spill/memory.ts';
 import { toJson } from '../../src/core/json.ts';
 import { createCrypto } from '../../src/platform/system.ts';
 import { connect, user } from '../kit/core.ts';
-import { numRuns } from '../kit/topology.ts';
+import { numRuns, STORE } from '../kit/store.ts';
 import { startRestRelay } from './kit/rest-server.ts';
 
 type Started = Awaited<ReturnType<typeof startRestRelay>>;
@@ -14,9 +14,15 @@ type Started = Awaited<ReturnType<typeof startRestRelay>>;
 const alice = user('alice');
 const NO_PAYLOAD = Symbol('no payload');
 
-function isShared({ core }: Started): boolean {
-  return core.mode === 'shared';
-}
+/** What a store says of itself: its count of live marks, its deduplicator, and what it keeps beside a message. */
+const OWN = {
+  memory: { liveKeys: 4, dedup: { implementation: 'memory', namespace: null } },
+  owned: { liveKeys: 4, dedup: { implementation: 'owned', namespace: expect.any(String) } },
+  // No marks are counted, because Redis itself removes expired ones.
+  redis: { liveKeys: null, dedup: { implementation: 'redis', namespace: expect.any(String) } },
+}[STORE];
+/** Owners keep messages in their memory. */
+const BESIDE = STORE === 'redis' ? { adapter: 'redis' } : { adapter: 'memory', rowBytes: 1031 };
 
 function retain({ core }: Started, count: number, payload: unknown = { n: 1 }, userId = 'alice') {
   const messages = Array.from({ length: count }, (_, i) => ({
@@ -42,8 +48,6 @@ describe('GET /dedup/stats', () => {
     for (let i = 0; i < 3; i++) await client.result(client.last);
     await waiting;
     const { body } = await relay.ask('/dedup/stats?window_seconds=60');
-    // Over Redis no count is expected, because Redis itself removes expired marks.
-    const liveKeys = isShared(relay) ? null : 4;
     expect(body).toEqual({
       window_seconds: 60,
       seen: 8,
@@ -51,13 +55,13 @@ describe('GET /dedup/stats', () => {
       duplicates: 4,
       exact: true,
       grain_seconds: 10,
-      live_keys: liveKeys,
+      live_keys: OWN.liveKeys,
     });
     expect((await relay.ask('/dedup/stats')).body.window_seconds).toBe(300);
     await relay.clock.leap(60_000);
     expect((await relay.ask('/dedup/stats?window_seconds=10')).body).toMatchObject({
       seen: 0,
-      live_keys: liveKeys,
+      live_keys: OWN.liveKeys,
     });
   });
 
@@ -72,9 +76,7 @@ describe('GET /dedup/backend', () => {
   test('describes the deduplicator, without secrets', async () => {
     await using relay = await startRestRelay();
     const { body } = await relay.ask('/dedup/backend');
-    const redis = { implementation: 'redis', namespace: expect.any(String) };
-    const memory = { implementation: 'memory', namespace: null };
-    expect(body).toEqual({ ttl_seconds: 120, ...(isShared(relay) ? redis : memory) });
+    expect(body).toEqual({ ttl_seconds: 120, ...OWN.dedup });
     expect((await relay.ask('/dedup/backend?namespace=x')).status).toBe(400);
   });
 });
@@ -103,10 +105,9 @@ describe('GET /history/raw-messages', () => {
     await using relay = await startRestRelay({ rawMessages: true });
     await retain(relay, 3);
     const { body } = await relay.ask('/history/raw-messages?limit=2');
-    const beside = isShared(relay) ? { adapter: 'redis' } : { adapter: 'memory', rowBytes: 1031 };
     const seq = body.items[0].seq;
     expect(body.items).toMatchObject([
-      { ...beside, id: 'm2', userId: 'alice', suffix: 'notes', payload: { n: 1 } },
+      { ...BESIDE, id: 'm2', userId: 'alice', suffix: 'notes', payload: { n: 1 } },
       { seq: seq - 1, id: 'm1' },
     ]);
     expect(body.completeness).toMatchObject({

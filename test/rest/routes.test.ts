@@ -4,7 +4,7 @@ import { browserWindow, report, snapshot, worker } from '../contract/kit/context
 import { meanwhile } from '../kit/clock.ts';
 import { newDeviceKey } from '../kit/device-key.ts';
 import { connect, type TestClient, user } from '../kit/core.ts';
-import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../kit/topology.ts';
+import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../kit/store.ts';
 import type { OpenedCore } from '../kit/topology-core.ts';
 import { type RestServer, startRestRelay } from './kit/rest-server.ts';
 

@@ -7,9 +7,10 @@ import { BoundedMap } from '../collections.ts';
 import { OWED_BY_NOBODY, type Command } from '../commands/command.ts';
 import type { OfAnswer } from '../commands/settlement.ts';
 import type { CommandRecorder } from '../commands/command-recorder.ts';
-import { otherNodes } from '../commands/other-nodes.ts';
+import { nodesWithLinks, otherNodes } from '../commands/other-nodes.ts';
 import type { NodeQuestions } from '../commands/node-questions.ts';
 import type { Deps } from '../deps.ts';
+import { isStoreUnavailable } from '../errors.ts';
 import { isRecord, parsedJson, trustJson } from '../json.ts';
 import { AGENT_UNARRIVED_MS, NODE_LEASE_MS } from '../limits.ts';
 import type { AnswerEvidence } from './equal-calls.ts';
@@ -151,8 +152,8 @@ export class OwedAnswers {
   }
 
   /**
-   * Records in the command's record whether the answer arrived. Waits until the earlier notes of this request are
-   * recorded.
+   * Records in the command's record whether the answer arrived, once the earlier notes of this request are recorded. A
+   * loss is recorded at once, because other nodes decide by the record, and whichever note comes first, the loss stays.
    */
   #note(request: Request, settlement: OfAnswer): void {
     const { key } = request;
@@ -161,8 +162,11 @@ export class OwedAnswers {
     const { state } = request;
     this.#noting.add(request);
     const before = request.note;
-    const note = before
-      .then(() => recorder.settle(key, settlement))
+    const settled =
+      settlement.kind === 'lost'
+        ? Promise.all([recorder.settle(key, settlement), before]).then(([result]) => result)
+        : before.then(() => recorder.settle(key, settlement));
+    const note = settled
       .then(
         ({ kind }) => {
           if (kind !== 'unknown' && request.state === state) request.recorded = true;
@@ -258,7 +262,11 @@ export class OwedAnswers {
   async #othersWith(name: RequestName): Promise<readonly (readonly [nodeId: string, count: number])[]> {
     const { deps, questions } = this.#parts;
     if (!deps.backend.capabilities.shared) return [];
-    const { others, silent } = await otherNodes(deps);
+    // A node that has started and not reported yet may have requests, too.
+    const { others, silent } = await nodesWithLinks(deps).catch((error: unknown) => {
+      if (!isStoreUnavailable(error)) throw error;
+      return otherNodes(deps);
+    });
     const text = JSON.stringify({ ...name, cancel: false });
     const asked = others.filter((nodeId) => !silent.has(nodeId));
     return Promise.all(

@@ -17,7 +17,7 @@ export async function otherNodes({ backend, nodeId }: Pick<Deps, 'backend' | 'no
   return { others: [...others].sort(), silent: new Set(silent) };
 }
 
-/** Returns all nodes that may have links, including those that have started and not reported yet. */
+/** Returns all nodes that may have links or requests, including those that have started and not reported yet. */
 export async function nodesWithLinks(deps: Pick<Deps, 'backend' | 'nodeId'>): Promise<OtherNodes> {
   const { others, silent } = await otherNodes(deps);
   const all = new Set([...others, ...((await deps.backend.nodes.living?.()) ?? [])]);

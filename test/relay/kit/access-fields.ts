@@ -1,5 +1,5 @@
 /** Lists who may call which GraphQL field, and with which answer. */
-import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../../kit/topology.ts';
+import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../../kit/store.ts';
 
 // Defines a row in the access table of GraphQL fields: a call, and the answer that each requester must get.
 

@@ -1,6 +1,6 @@
 /** Lists who may use which REST route, and with which answer. */
 import { CLIENT_FILES } from '../../../src/http/built-files.ts';
-import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../../kit/topology.ts';
+import { HAS_DEVICES, HAS_PAUSES, HAS_REVOCATIONS } from '../../kit/store.ts';
 import type { Ids } from './planted.ts';
 
 // Defines a row in the access table of REST: a request, who may send it, and the answers.

@@ -1,5 +1,4 @@
 /** Starts a relay with a site that a client hosts, for tests of sites. */
-import { inject } from 'vitest';
 import { createMemoryBackend } from '../../../src/backends/memory/backend.ts';
 import type { CallboardOptions, Settings } from '../../../src/callboard.ts';
 import { createRuntime, type ActionSpec, type Handler, type Runtime } from '../../../src/clients/runtime/index.ts';
@@ -9,6 +8,7 @@ import { createCrypto } from '../../../src/platform/system.ts';
 import { openRaw, type RawStream } from '../../graphql/kit/stream.ts';
 import { postJson, type Answer } from '../../http/kit/http-relay.ts';
 import { FakeClock } from '../../kit/clock.ts';
+import { IS_DIRECT } from '../../kit/store.ts';
 import { startTestRelay, until, type Requester, type TestRelay } from './test-relay.ts';
 
 export const SITE = '/sites/board';
@@ -47,7 +47,7 @@ export async function startBoardRelay({
   const clock = new FakeClock(Date.now());
   const memory = (): Backend =>
     createMemoryBackend({ markSecret: 'x', clock, log: silentLog, sha256: createCrypto('test').sha256 });
-  const direct = inject('topology') === 'direct' ? { backend: memory() } : {};
+  const direct = IS_DIRECT ? { backend: memory() } : {};
   const relay = await startTestRelay(config, { clock, ...direct, ...more });
   const { backend } = relay;
   if (!backend) throw new Error('no backend to reach into');

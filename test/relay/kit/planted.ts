@@ -5,7 +5,7 @@ import { postJson } from '../../http/kit/http-relay.ts';
 import { nodeIdOf } from '../../../src/graphql/schema/node-ids.ts';
 import { admin } from '../../kit/core.ts';
 import { newDeviceKey } from '../../kit/device-key.ts';
-import { HAS_DEVICES, HAS_REVOCATIONS } from '../../kit/topology.ts';
+import { HAS_DEVICES, HAS_REVOCATIONS } from '../../kit/store.ts';
 import { startTestRelay, until, type TestRelay, type Welcomed } from './test-relay.ts';
 
 /** The word that every id, text and payload of the tested owner contains, so that any leak is found. */
