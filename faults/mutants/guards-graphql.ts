@@ -175,6 +175,14 @@ export const GRAPHQL_GUARDS: readonly GuardMutant[] = [
     judge: { test: 'test/contract/redis-contexts.test.ts' },
   },
   {
+    name: 'stream-open-before-its-subscription',
+    says: 'a stream is open for its reader before other nodes know of its subscription',
+    file: 'graphql/http/sse-operation.ts',
+    find: 'void thenDo(subscribed(), () => stream.begin());',
+    replace: 'stream.begin();',
+    judge: { test: 'test/graphql/sse-begins.test.ts' },
+  },
+  {
     name: 'documents-left-waiting',
     says: 'a document that waits for the next turn of the event loop is not served when that turn is over',
     file: 'core/shares/turns.ts',

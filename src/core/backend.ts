@@ -202,8 +202,9 @@ export interface Bus {
     interrupted?: () => void,
   ): Cancel;
   /**
-   * Resolves when the listeners that `subscribe` added for this command receive the hints of other nodes. In direct
-   * mode there is nothing to wait for. If the store is unavailable, resolves after one second anyway. Never rejects.
+   * Resolves when the listeners that `subscribe` added receive the events of other nodes: those for this command, or with
+   * null those of all topics but `command:`. In direct mode there is nothing to wait for. If another node does not answer,
+   * or the store is unavailable, resolves after one second anyway. Never rejects.
    */
-  confirmed(command: CommandKey): MaybePromise<void>;
+  confirmed(command: CommandKey | null): MaybePromise<void>;
 }

@@ -178,6 +178,11 @@ export function createCore({
     lookup: createLookup(deps),
     /** Reads what the nodes counted and measured over time. */
     series: { read: series.read },
+    /**
+     * Resolves when each subscription that has begun receives the events of other nodes, after one second at most; at once
+     * if they do already.
+     */
+    subscribed: (): MaybePromise<void> => backend.bus.confirmed(null),
     /** See `Backend.onLost`. */
     onLost: (run: () => void): Cancel => backend.onLost?.(run) ?? (() => {}),
     /** See `Backend.homeOf` and `Backend.onHome`. */

@@ -18,7 +18,7 @@ import { ACCESS_WORDS } from '../rest/compile.ts';
 import type { Described } from '../rest/openapi.ts';
 
 type SiteEventsOptions = {
-  readonly core: Pick<Core, 'sites' | 'loop'>;
+  readonly core: Pick<Core, 'loop' | 'sites' | 'subscribed'>;
   readonly log: Log;
   readonly streams: SseStreams;
   readonly authenticate: AuthenticateRequest;
@@ -115,6 +115,10 @@ async function answer(
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
+    // A viewer reads all state again when it is told that its stream is ready, so other nodes must know of it by then.
+    const stop = shared.listen(nothing);
+    await core.subscribed();
+    stop();
     const stream = streams.open(info.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
     stream.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
     groups.join({ shared, encoder: () => encoderOf(options.log) }, { stream, id: null, onEnd: nothing });

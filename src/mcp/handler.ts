@@ -109,7 +109,7 @@ export function createMcpHandler({ core, log, version }: McpOptions): McpHandler
       if (cancelled !== undefined)
         await core.rpc.repeats.cancel(requester, { session: name?.id ?? null, requestId: cancelled });
       const changes = isOf(parsed, 'subscriptions/listen')
-        ? changesOf(exchange, (changed) => servers.watch(session, changed), core.clock)
+        ? changesOf(exchange, (changed) => servers.watch(session, changed), core)
         : null;
       const handler = changes ? handlerOf(changes) : sdk;
       const answer = await handler.fetch(web, parsed === undefined ? {} : { parsedBody: parsed });
@@ -184,7 +184,10 @@ function isOf(message: unknown, method: string): boolean {
   return isRecord(message) && message['method'] === method;
 }
 
-/** The events of one response. `known`: resolves when all its lists were read, with which later ones are compared. */
+/**
+ * The events of one response. `known`: resolves when all its lists were read, with which later ones are compared, and
+ * when changes at other nodes are told.
+ */
 type Changes = Sdk.ServerEventBus & { readonly known: () => Promise<unknown> };
 
 /**
@@ -195,11 +198,11 @@ type Changes = Sdk.ServerEventBus & { readonly known: () => Promise<unknown> };
 function changesOf(
   { response, requester }: McpExchange,
   watch: (changed: () => void) => ListWatch,
-  clock: Core['clock'],
+  { clock, subscribed }: Pick<Core, 'clock' | 'subscribed'>,
 ): Changes {
   const reads: Promise<void>[] = [];
   return {
-    known: () => Promise.all(reads),
+    known: () => Promise.all([...reads, subscribed()]),
     publish() {},
     subscribe(listener) {
       const { known, end } = watch(() => listener({ kind: 'tools_list_changed' }));

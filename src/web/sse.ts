@@ -64,6 +64,8 @@ type SseStreamOptions = {
   readonly expiresAt: number | null;
   /** The chunk to write last when the node shuts down; null: none. */
   readonly lastChunk: Chunk | null;
+  /** Whether the head of the response waits for `begin`, or for the first chunk. Absent: it is sent at once. */
+  readonly waits?: boolean;
 };
 
 /** What all open streams of a node share. */
@@ -88,8 +90,9 @@ export class SseStream {
   readonly #res: HttpResponse;
   readonly #host: SseStreamHost;
   /** The socket, if chunks can be written to it directly; otherwise the response, which frames the chunks. */
-  readonly #out: Out;
-  readonly #direct: boolean;
+  #out: Out;
+  #direct = false;
+  #hasBegun = false;
   #members: StreamMember[] = [];
   #closed = false;
   /** The time at which the reader stopped reading, by `Clock.monotonic`; null while it reads. */
@@ -103,7 +106,19 @@ export class SseStream {
     requestDone(res);
     this.options = options;
     this.#res = res;
+    this.#out = res;
     this.#host = host;
+    res.on('close', () => this.#finish());
+    // If the client disconnected before this line, `close` was emitted before the listener existed.
+    if (res.destroyed) queueMicrotask(() => this.#finish());
+    if (options.waits !== true) this.begin();
+  }
+
+  /** Sends the head of the response, unless it was sent before. A reader takes it for the beginning of its events. */
+  begin(): void {
+    if (this.#hasBegun || this.#closed) return;
+    this.#hasBegun = true;
+    const res = this.#res;
     res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       // `no-transform`: a proxy that compresses would delay events until it has a whole block of them.
@@ -114,12 +129,9 @@ export class SseStream {
     res.flushHeaders();
     forget(res);
     if (res.socket) streaming.add(res.socket);
-    const socket = host.direct ? chunkedSocket(res) : null;
+    const socket = this.#host.direct ? chunkedSocket(res) : null;
     this.#direct = socket !== null;
     this.#out = socket ?? res;
-    res.on('close', () => this.#finish());
-    // If the client disconnected before this line, `close` was emitted before the listener existed.
-    if (res.destroyed) queueMicrotask(() => this.#finish());
     // Some browsers do not process the headers until the first bytes of the body arrive.
     this.write(PING);
   }
@@ -147,6 +159,7 @@ export class SseStream {
    * first.
    */
   write(chunk: Chunk): void {
+    this.begin();
     if (this.#closed) return;
     const taken = this.#out.write(this.#direct ? chunk.framed : chunk.plain);
     // The stream is blocked only if data stays in the buffer. Data that the operating system has accepted does not
@@ -180,6 +193,7 @@ export class SseStream {
    */
   end(): void {
     if (this.#closed) return;
+    this.begin();
     this.#res.end();
     this.#finish();
   }

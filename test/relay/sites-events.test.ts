@@ -1,10 +1,11 @@
 /** Tests the event stream of a site session: access, frames, tickets and slow viewers. */
 import { connect as connectSocket, type Socket } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';
 import { eventFrame } from '../../src/web/sse.ts';
 import type { RawStream } from '../graphql/kit/stream.ts';
 import { settle } from '../kit/clock.ts';
+import { eventually } from '../kit/patience.ts';
 import { until, type Requester } from './kit/test-relay.ts';
 import { startBoardRelay, framesOf, disconnectHost, SITE, type BoardRelay } from './kit/board-relay.ts';
 
@@ -53,6 +54,25 @@ describe('the event stream of a session', () => {
     const pings = stream.text().split('\n:\n').length;
     await at.clock.advance(20_000);
     await until(() => stream.text().split('\n:\n').length > pings);
+    stream.abort();
+  });
+
+  it('is ready once all nodes know that somebody listens', async () => {
+    await using at = await startBoardRelay();
+    const told = Promise.withResolvers<void>();
+    using _ = vi.spyOn(at.backend.bus, 'confirmed').mockReturnValue(told.promise);
+    let isReady = false;
+    const opened = listening(at, 'viewer').then((stream) => {
+      isReady = true;
+      return stream;
+    });
+    await eventually(() => expect(at.backend.bus.confirmed).toHaveBeenCalledWith(null));
+    await settle();
+    expect(isReady).toBe(false);
+    told.resolve();
+    const stream = await opened;
+    await at.publish({ name: 'changed', data: 1 });
+    await stream.until('event: changed');
     stream.abort();
   });
 

@@ -106,6 +106,8 @@ export function createRedisBus(deps: BusDeps): RedisBus {
     hasSubscribers: () => commands.size > 0 || partitions.some(store.watched),
     subscribe: (topic, listener, interrupted) => listeners.add(topic, listener, interrupted),
     async confirmed(command) {
+      // Each node always receives all other topics.
+      if (command === null) return;
       const channel = commands.channelOf(command);
       if (subscriber.receives(channel)) return;
       const { promise: late, resolve } = Promise.withResolvers<void>();

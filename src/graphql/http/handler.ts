@@ -88,7 +88,8 @@ export function createGraphqlHandler(options: GraphqlHandlerOptions) {
     loadYoga: options.loadYoga,
   });
   const { clock, loop, crypto } = core;
-  const sse = createSseHandler({ documents, executor, clock, loop, crypto, streams, sharing: fastPath });
+  const { subscribed } = core;
+  const sse = createSseHandler({ documents, executor, clock, loop, crypto, streams, subscribed, sharing: fastPath });
   const page = createGraphiqlPage({ endpoint: basePath + GRAPHQL_PATH, signInPath: `${basePath}/sign-in` });
   const lookup = createLookup(documents, executor);
   const query = createQuery(server, options.introspection);

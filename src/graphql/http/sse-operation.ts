@@ -1,6 +1,7 @@
 /** Runs one operation on an event stream. It must not produce results faster than the reader reads them. */
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { Principal } from '../../core/auth/principal.ts';
+import { thenDo, type MaybePromise } from '../../core/maybe-promise.ts';
 import type { GroupMember, Groups, Joining } from '../../web/sse-group.ts';
 import type { SseStream, StreamMember } from '../../web/sse.ts';
 import type { Executor, Operation } from '../execute/executor.ts';
@@ -17,6 +18,8 @@ export type OperationOptions = {
   readonly executor: Executor;
   readonly groups: Groups<unknown>;
   readonly stream: SseStream;
+  /** See `Core.subscribed`. */
+  readonly subscribed: () => MaybePromise<void>;
   /** The operation's id on a stream that carries several operations; null if the stream carries only this one. */
   readonly id: string | null;
   /**
@@ -76,12 +79,17 @@ export class SseOperation implements StreamMember, Running {
   }
 
   async #answer(requested: StreamOperation): Promise<void> {
-    const { executor } = this.#options;
+    const { executor, stream, subscribed } = this.#options;
     const operation = { ...requested, signal: this.#hangUp.signal };
-    if (operation.plan?.operation !== 'subscription') return this.#show(await executor.execute(operation));
+    if (operation.plan?.operation !== 'subscription') {
+      stream.begin();
+      return this.#show(await executor.execute(operation));
+    }
     const answer = await executor.subscribe(operation, SSE_FRAMES);
-    if ('shared' in answer) return this.#join(answer);
-    return 'next' in answer ? this.#pump(answer) : this.#show(answer);
+    if ('shared' in answer) this.#join(answer);
+    else if (!('next' in answer)) return this.#show(answer);
+    void thenDo(subscribed(), () => stream.begin());
+    if ('next' in answer) await this.#pump(answer);
   }
 
   #join(joining: Joining<unknown>): void {

@@ -1,6 +1,7 @@
 /** Opens event streams and runs GraphQL operations on them. */
 import type { Principal } from '../../core/auth/principal.ts';
 import { fail } from '../../core/errors.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Clock, Crypto, EventLoop } from '../../core/ports.ts';
 import { traceContextOf } from '../../core/trace-context.ts';
 import type { HttpRequest, HttpResponse } from '../../web/request.ts';
@@ -17,6 +18,8 @@ export type OperationStreamsOptions = {
   readonly clock: Clock;
   readonly loop: EventLoop;
   readonly crypto: Pick<Crypto, 'randomToken'>;
+  /** See `Core.subscribed`. */
+  readonly subscribed: () => MaybePromise<void>;
   /** All open event streams of the node. */
   readonly streams: SseStreams;
   /**
@@ -45,14 +48,18 @@ export function createOperationStreams({
   clock,
   loop,
   streams,
+  subscribed,
   sharing,
 }: OperationStreamsOptions) {
   const groups = createGroups<unknown>({ sharing, loop });
   return {
     reserve: streams.reserve,
-    /** Opens the response as a stream, which ends when the token of its requester expires. */
-    open({ res, requester }: OperationRequest, onClose: () => void): RunOnStream {
-      const stream = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null });
+    /**
+     * Opens the response as a stream, which ends when the token of its requester expires. `waits`: its head is sent when
+     * the subscription of its only operation has begun at all nodes.
+     */
+    open({ res, requester }: OperationRequest, onClose: () => void, waits = false): RunOnStream {
+      const stream = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null, waits });
       return (requested, { id, onEnd }) => {
         const other = 'plan' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;
         const cancel = other === null ? null : atTime(clock, other, () => stream.end());
@@ -60,7 +67,7 @@ export function createOperationStreams({
           cancel?.();
           onEnd();
         };
-        const operation = new SseOperation({ executor, groups, stream, id, onEnd: cancel ? ended : onEnd });
+        const operation = new SseOperation({ executor, groups, stream, subscribed, id, onEnd: cancel ? ended : onEnd });
         void operation.run(requested);
         return operation;
       };

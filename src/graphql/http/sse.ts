@@ -15,7 +15,7 @@ export function createSseHandler(options: OperationStreamsOptions) {
   const reservations = createReservations(streams, options);
   const openDistinct = (request: OperationRequest): void => {
     const { requested } = streams.read(request);
-    streams.open(request, streams.reserve(request.requester))(requested, { id: null, onEnd: nothing });
+    streams.open(request, streams.reserve(request.requester), true)(requested, { id: null, onEnd: nothing });
   };
   const distinct = (request: OperationRequest): void => answering(request, openDistinct);
   return {

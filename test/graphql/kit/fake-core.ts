@@ -66,6 +66,7 @@ export function fakeCore(given: Partial<FakeData>): FakeCore {
     nodeCounts: async () => ({ live: 1, stale: 0 }),
     onHome: () => () => {},
     onLost: () => () => {},
+    subscribed() {},
     pausedClients: { of: () => null, onChange: () => () => {} },
     nodeId: 'n1',
     server: { version: '1.2.3', label: null, traceUrl: null, maxBodyBytes: 1_000_000, startedAt: 0, features: [] },
