@@ -115,14 +115,18 @@ async function answer(
     place.leave = holder.occupy?.(() => place.replaced());
     place.release = streams.reserve(holder.principal);
     const shared = (await core.sites.listen(holder.principal, sessionId, names)) ?? notFound();
-    // A viewer reads all state again when it is told that its stream is ready, so other nodes must know of it by then.
+    // A viewer reads all state again when it is told that its stream is ready, so other nodes must know of it by then. The
+    // listener stays until the stream has its own: otherwise other nodes would be told that nobody listens.
     const stop = shared.listen(nothing);
-    await core.subscribed();
-    stop();
-    const stream = streams.open(info.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
-    stream.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
-    groups.join({ shared, encoder: () => encoderOf(options.log) }, { stream, id: null, onEnd: nothing });
-    place.opened(stream);
+    try {
+      await core.subscribed();
+      const stream = streams.open(info.response, { onClose: () => place.free(), expiresAt: null, lastChunk: DRAINING });
+      stream.send(eventFrame({ event: 'callboard.ready', data: JSON.stringify({ session_id: sessionId }) }));
+      groups.join({ shared, encoder: () => encoderOf(options.log) }, { stream, id: null, onEnd: nothing });
+      place.opened(stream);
+    } finally {
+      stop();
+    }
   } catch (error) {
     place.free();
     if (!(error instanceof CallboardError) || error.code !== 'session_inactive') throw error;

@@ -8,7 +8,8 @@ import { testCore, user } from '../kit/core.ts';
 
 /** An act in two parts, of which the second is silent until a test lets it answer. */
 async function bench() {
-  const { backend } = await testCore();
+  await using core = await testCore();
+  const { backend } = core;
   const clock = new FakeClock();
   const closing = new AbortController();
   const world = { isSilent: true, isOver: false };
@@ -94,5 +95,37 @@ describe('core', () => {
     await test.core.close();
     await test.clock.advance(60_000);
     expect(tries).toBe(before);
+  });
+
+  it('takes a pause without room back where nothing was answered yet, and does not keep it there any more', async () => {
+    const acts: string[] = [];
+    let isSilent = true;
+    const of = (name: string, part: number): void => {
+      if (part === 1 && isSilent) throw new CallboardError('store_unavailable', 'The owner does not answer.');
+      acts.push(`${name} ${part}`);
+    };
+    await using test = await testCore({
+      wrap: ({ pauses, ...backend }) => ({
+        ...backend,
+        pauses: {
+          ...pauses,
+          parts: () => [0, 1],
+          keep(part) {
+            of('keep', part);
+            return 'full';
+          },
+          lift(part) {
+            of('lift', part);
+            return null;
+          },
+        },
+      }),
+    });
+    const refused = test.core.pauses.pause(user('alice'), { all: true, reason: 'stop' });
+    await expect(refused).rejects.toThrow('There are too many pauses');
+    expect(acts).toEqual(['keep 0', 'lift 0']);
+    isSilent = false;
+    await test.clock.advance(60_000);
+    expect(acts).toEqual(['keep 0', 'lift 0', 'lift 1']);
   });
 });

@@ -37,7 +37,7 @@ describe('a stream of one subscription', () => {
     stream.abort();
   });
 
-  it('is open at once for an event that comes meanwhile', async () => {
+  it('is open at once for an event that arrives before all nodes know', async () => {
     await using at = await start();
     const { opened } = at.open('subscription { ticks }');
     await eventually(() => expect(at.server.subscriptions.feeds.size).toBe(1));

@@ -56,8 +56,8 @@ const NO_WAIT = { userId: 'none', clientId: 'none', commandId: 'none' } as const
 
 /**
  * As `ownedPlace`, with the time of a FakeClock. Afterwards, `clock.advance` waits until each process has received the
- * mail of the others, and knows those that have started. `settle` does the same while a backend is open. Whoever asks
- * about nodes gets their newest reports.
+ * mail of the others, and knows those that have started. `settle` does the same while a backend is open. Questions
+ * about nodes are answered by their newest reports.
  */
 export function ownedDeployment(clock: FakeClock): OwnedDeployment {
   const place = ownedPlace(clock);

@@ -70,7 +70,7 @@ async function opener(options: CallboardOptions): Promise<(config: Settings) => 
     const rest = { strictMigration: false, legacy: { commandStream: null, pending: null } };
     return async (config) => {
       const callboard = await openCallboard({ ...options, config: { ...config, redis: { ...redis, ...rest } } });
-      // The first relay claims its partitions after it has opened. A second one that opens meanwhile would own some.
+      // The first relay claims its partitions after it has opened. A second one that opens before that would own some.
       if (STORE === 'owned') await eventually(() => callboard.core.ready(), 1);
       return { callboard, backend: null };
     };

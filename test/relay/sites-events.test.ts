@@ -1,6 +1,7 @@
 /** Tests the event stream of a site session: access, frames, tickets and slow viewers. */
 import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
+import type { Bus } from '../../src/core/backend.ts';
 import { READ_NOTHING_MS } from '../../src/core/limits.ts';
 import { eventFrame } from '../../src/web/sse.ts';
 import type { RawStream } from '../graphql/kit/stream.ts';
@@ -34,6 +35,22 @@ async function refusal(
   return [stream.status, JSON.parse(stream.text()).code];
 }
 
+/** Counts how often the last listener to events of sites goes. */
+function countListeners(bus: Bus) {
+  const counts = { listeners: 0, timesNone: 0 };
+  const subscribe = bus.subscribe.bind(bus);
+  vi.spyOn(bus, 'subscribe').mockImplementation((topic, ...rest) => {
+    const cancel = subscribe(topic, ...rest);
+    if (!topic.startsWith('site:')) return cancel;
+    counts.listeners++;
+    return () => {
+      cancel();
+      if (--counts.listeners === 0) counts.timesNone++;
+    };
+  });
+  return counts;
+}
+
 describe('the event stream of a session', () => {
   it('begins with ready, gives each event its name, its id and its data, and pings', async () => {
     await using at = await startBoardRelay();
@@ -61,6 +78,7 @@ describe('the event stream of a session', () => {
     await using at = await startBoardRelay();
     const told = Promise.withResolvers<void>();
     using _ = vi.spyOn(at.backend.bus, 'confirmed').mockReturnValue(told.promise);
+    const listeners = countListeners(at.backend.bus);
     let isReady = false;
     const opened = listening(at, 'viewer').then((stream) => {
       isReady = true;
@@ -71,6 +89,8 @@ describe('the event stream of a session', () => {
     expect(isReady).toBe(false);
     told.resolve();
     const stream = await opened;
+    // Other nodes are told whenever the first listener comes and the last one goes.
+    expect(listeners.timesNone).toBe(0);
     await at.publish({ name: 'changed', data: 1 });
     await stream.until('event: changed');
     stream.abort();

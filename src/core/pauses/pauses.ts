@@ -361,7 +361,7 @@ async function begin(parts: PauseContext, pause: Pause): Promise<PauseReceipt> {
     if ((await pauses.keep(part, pause)) === 'full') isFull = true;
   });
   if (isFull) {
-    await everywhere(parts, pause, within, async (part) => void (await pauses.lift(part, pause.pauseId)));
+    await lift(parts, pause);
     fail('capacity_exceeded', 'There are too many pauses: resume some of them.');
   }
   const silent = await renewPermits(pause);
@@ -373,12 +373,18 @@ async function begin(parts: PauseContext, pause: Pause): Promise<PauseReceipt> {
 }
 
 async function end(parts: PauseContext, pause: Pause): Promise<PauseSpread> {
-  parts.ended.set(pause.pauseId, true);
-  const { pauses, bus } = parts.deps.backend;
-  const lift = async (part: number): Promise<void> => void (await pauses.lift(part, pause.pauseId));
-  const spread = await everywhere(parts, pause, { isOver: () => false }, lift);
+  const { bus } = parts.deps.backend;
+  const spread = await lift(parts, pause);
   bus.publish('pauses', { change: 'resumed', pause, at: parts.deps.clock.now() });
   return spread;
+}
+
+/** Takes a pause back everywhere. From now on it is not kept in a part that has not answered yet. */
+function lift(parts: PauseContext, pause: Pause): Promise<PauseSpread> {
+  parts.ended.set(pause.pauseId, true);
+  const { pauses } = parts.deps.backend;
+  const isOver = (): boolean => false;
+  return everywhere(parts, pause, { isOver }, async (part) => void (await pauses.lift(part, pause.pauseId)));
 }
 
 /** Runs an act in all parts of the store that a pause concerns. */

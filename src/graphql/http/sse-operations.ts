@@ -40,6 +40,9 @@ export type OperationRequest = {
 /** Runs an operation on an open stream. The stream also ends when the token that requested the operation expires. */
 export type RunOnStream = (requested: Requested, options: Pick<OperationOptions, 'id' | 'onEnd'>) => Running;
 
+/** `waits`: the head of the response is sent when the subscription of its only operation has begun at all nodes. */
+type OpenOptions = { readonly onClose: () => void; readonly waits: boolean };
+
 export type OperationStreams = ReturnType<typeof createOperationStreams>;
 
 export function createOperationStreams({
@@ -54,11 +57,8 @@ export function createOperationStreams({
   const groups = createGroups<unknown>({ sharing, loop });
   return {
     reserve: streams.reserve,
-    /**
-     * Opens the response as a stream, which ends when the token of its requester expires. `waits`: its head is sent when
-     * the subscription of its only operation has begun at all nodes.
-     */
-    open({ res, requester }: OperationRequest, onClose: () => void, waits = false): RunOnStream {
+    /** Opens the response as a stream, which ends when the token of its requester expires. */
+    open({ res, requester }: OperationRequest, { onClose, waits }: OpenOptions): RunOnStream {
       const stream = streams.open(res, { onClose, expiresAt: requester.expiresAt, lastChunk: null, waits });
       return (requested, { id, onEnd }) => {
         const other = 'plan' in requested && requested.requester !== requester ? requested.requester.expiresAt : null;

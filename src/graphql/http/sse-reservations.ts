@@ -92,7 +92,7 @@ export function tokenOf(req: HttpRequest): string | null {
 function openStream(reservation: Reservation, request: OperationRequest, streams: OperationStreams): void {
   if (reservation.run) conflict('The stream is already open.');
   reservation.cancelExpiry();
-  const run = streams.open(request, reservation.drop);
+  const run = streams.open(request, { onClose: reservation.drop, waits: false });
   reservation.run = run;
   for (const start of reservation.waiting.values()) start(run);
   reservation.waiting.clear();

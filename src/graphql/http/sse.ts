@@ -15,7 +15,8 @@ export function createSseHandler(options: OperationStreamsOptions) {
   const reservations = createReservations(streams, options);
   const openDistinct = (request: OperationRequest): void => {
     const { requested } = streams.read(request);
-    streams.open(request, streams.reserve(request.requester), true)(requested, { id: null, onEnd: nothing });
+    const run = streams.open(request, { onClose: streams.reserve(request.requester), waits: true });
+    run(requested, { id: null, onEnd: nothing });
   };
   const distinct = (request: OperationRequest): void => answering(request, openDistinct);
   return {
